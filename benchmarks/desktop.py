@@ -72,7 +72,7 @@ def measure(server: DesktopServer, name: str, rounds: int) -> str:
     """Open a program, observe it, and return its row of the table."""
     application = next(target for target in server.targets() if target.id == name)
     window = server.start(application, {})
-    desktop = server._opened()
+    desktop = server._require_desktop()
     program = desktop.programs.of_process(int(str(window.binds["process"])))
     assert program is not None  # noqa: S101 - for the type checker
     controls = len(server.observe(window, Look()).controls)

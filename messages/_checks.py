@@ -168,7 +168,7 @@ class Reading(Value):
         """Describe the reading in a few words."""
         form = self.form
         value = getattr(self, form)
-        words = [form, _described(value)]
+        words = [form, _describe_field(value)]
         if self.target is not None:
             words.append(f"of {self.target}")
         if self.args and form == "tool":
@@ -178,7 +178,7 @@ class Reading(Value):
         return one_line(" ".join(words), _LONGEST)
 
 
-def _described(value: object) -> str:
+def _describe_field(value: object) -> str:
     if isinstance(value, ControlQuery):
         return " ".join(filter(None, (repr(value.name) if value.name else "", value.kind, "of", value.target)))
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -81,8 +81,8 @@ def _expression(expression: str, *, full_match: bool = True) -> SchemaValidator:
         ValueError: If it is invalid, or this engine does not support it; the message gives the reason.
     """
     try:
-        _compiled(expression)  # on its own, too: an expression like `a)(b` is valid only inside the group below
-        return _compiled(rf"\A(?s:{expression})\z" if full_match else expression)
+        _compile_expression(expression)  # by itself, too: one like `a)(b` is valid only inside the group below
+        return _compile_expression(rf"\A(?s:{expression})\z" if full_match else expression)
     except SchemaError as error:
         why = str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
         msg = f"is not a regular expression: {why.rstrip('.')}"
@@ -94,16 +94,16 @@ def _valid(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def _compiled(expression: str) -> SchemaValidator:
+def _compile_expression(expression: str) -> SchemaValidator:
     return SchemaValidator(core_schema.str_schema(pattern=expression, regex_engine="rust-regex"))
 
 
-def _checked(pattern: str) -> str:
+def _validate_pattern(pattern: str) -> str:
     if pattern.startswith(EXPRESSION):
         _expression(pattern.removeprefix(EXPRESSION))
     return pattern
 
 
-Pattern = Annotated[str, AfterValidator(_checked)]
+Pattern = Annotated[str, AfterValidator(_validate_pattern)]
 """A glob, or `re:` and a regular expression that must match the whole text, in Rust's syntax: no look-around and no
 back-references."""

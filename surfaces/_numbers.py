@@ -167,10 +167,10 @@ def _amount(digits: str, separator: Separator | None) -> Decimal | None:
     if match := _SPACED.fullmatch(digits):
         wrong = separator and match["separator"] and separator != match["separator"]
         return None if wrong else _decimal(match["integer"], match["decimals"])
-    return _pointed(digits, separator)
+    return _parse_separated(digits, separator)
 
 
-def _pointed(digits: str, separator: Separator | None) -> Decimal | None:
+def _parse_separated(digits: str, separator: Separator | None) -> Decimal | None:
     """Parse digits with points and commas, if there is only one reading."""
     if separator is None and _DOTTED.fullmatch(digits):
         return None

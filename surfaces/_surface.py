@@ -523,7 +523,7 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
         mark = getattr(function, _MARK, None)
         if isinstance(mark, _Mark):
             method = getattr(owner, attribute)
-            entry = _BUILT.get(function) or _built(method, mark)
+            entry = _BUILT.get(function) or _build_tool(method, mark)
             if function.__doc__:  # otherwise `getdoc` finds that of a base class
                 _BUILT[function] = replace(entry, tool=entry.tool.model_copy(update={"fn": None}))
             tools.append(replace(entry, tool=entry.tool.model_copy(update={"fn": method})))
@@ -534,7 +534,7 @@ _BUILT: weakref.WeakKeyDictionary[Callable[..., Any], ServerTool] = weakref.Weak
 """Tools by function, not bound to a server: building a schema takes some milliseconds."""
 
 
-def _built(method: Callable[..., Any], mark: _Mark) -> ServerTool:
+def _build_tool(method: Callable[..., Any], mark: _Mark) -> ServerTool:
     annotations = ToolAnnotations(
         read_only_hint=mark.effect is Effect.READ,
         idempotent_hint=mark.effect in {Effect.READ, Effect.IDEMPOTENT},

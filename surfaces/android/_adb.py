@@ -190,7 +190,7 @@ class Adb:
 
     async def _ask(self, service: str) -> str:
         try:
-            async with asyncio.timeout(_ASK_SECONDS), self._opened(service) as (reader, _):
+            async with asyncio.timeout(_ASK_SECONDS), self._open_connection(service) as (reader, _):
                 try:
                     size = int(await reader.readexactly(4), 16)
                     return (await reader.readexactly(size)).decode(errors="replace")
@@ -275,7 +275,7 @@ class Adb:
             raise InDoubtError(msg) from error
 
     async def _shell(self, serial: str, command: str, data: bytes, commit: Commit) -> Ran:
-        async with self._opened(f"host:transport:{serial}") as streams:
+        async with self._open_connection(f"host:transport:{serial}") as streams:
             try:
                 await _request(*streams, f"shell,v2,raw:{command}", commit)
             except AdbError as error:
@@ -285,7 +285,9 @@ class Adb:
             return await _ran(*streams, data)
 
     @contextlib.asynccontextmanager
-    async def _opened(self, *services: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async def _open_connection(
+        self, *services: str
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         """Open a connection to the server, and request services on it."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):

@@ -110,7 +110,7 @@ class DeviceStatus:
     keyboard: bool
     """Whether its keyboard is shown."""
     keyboard_box: Box | None = None
-    """The place of its keyboard; None if it is hidden, or the device does not report it (before Android 11)."""
+    """The bounds of its keyboard; None if it is hidden, or the device does not report it (before Android 11)."""
 
     @property
     def package(self) -> str:
@@ -184,7 +184,7 @@ def explain(serial: str, error: str) -> str:
 
 
 def _keyboard_box(text: str) -> Box | None:
-    """Find the place of the keyboard in the window manager's report."""
+    """Find the bounds of the keyboard in the window manager's report."""
     for match in _KEYBOARD.finditer(text):
         left, top, right, bottom = map(int, match.groups())
         if right > left and bottom > top:

@@ -148,7 +148,7 @@ def _question(node: ScreenNode) -> list[str]:
     top = node
     while top.parent is not None:
         top = top.parent
-    parts = list(_below(top))
+    parts = list(_descendants(top))
     acting = [part for part in parts if part.acts]
     named = any(part.resource in _DIALOG_PARTS for part in parts)
     small = len(acting) <= _MOST_ANSWERS and all(part.kind != FIELD for part in acting)
@@ -157,10 +157,10 @@ def _question(node: ScreenNode) -> list[str]:
     return [part.text or part.values.get("content-desc", "") for part in parts if not part.acts]
 
 
-def _below(node: ScreenNode) -> Iterator[ScreenNode]:
+def _descendants(node: ScreenNode) -> Iterator[ScreenNode]:
     for child in node.children:
         yield child
-        yield from _below(child)
+        yield from _descendants(child)
 
 
 def _texts(node: ScreenNode) -> Iterator[str]:

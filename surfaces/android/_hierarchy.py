@@ -162,7 +162,7 @@ class Hierarchy:
             msg = "the device's hierarchy has a document type or entities"
             raise HierarchyError(msg)
         try:
-            root = ET.fromstring(_REFERENCE.sub(_allowed, _NO_XML.sub("\ufffd", text)))  # noqa: S314 - without a document type there are no entities
+            root = ET.fromstring(_REFERENCE.sub(_replace_invalid, _NO_XML.sub("\ufffd", text)))  # noqa: S314 - without a document type there are no entities
         except ET.ParseError as error:
             msg = f"the device's hierarchy is not valid XML: {error}"
             raise HierarchyError(msg) from error
@@ -253,7 +253,7 @@ class Hierarchy:
         )
 
     def fingerprint(self) -> str:
-        """Return a digest of the shown nodes, without places and focus."""
+        """Return a digest of the reported nodes, without bounds and focus."""
         marks = hashlib.sha256(self.package.encode())
         for node in self.reported_nodes():
             states = [name for name in _STATES[:2] if node.is_(name)]
@@ -266,7 +266,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _allowed(reference: re.Match[str]) -> str:
+def _replace_invalid(reference: re.Match[str]) -> str:
     """Return a character reference, or U+FFFD if XML forbids the character."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     is_valid = number <= sys.maxunicode and not _NO_XML.match(chr(number))

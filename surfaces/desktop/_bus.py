@@ -100,7 +100,7 @@ class BusConnection:
         try:
             answers: list[Answer | BusError] = []
             for start in range(0, len(asks), _BATCH):
-                answers += self._received(self._sent(destination, asks[start : start + _BATCH], end), end)
+                answers += self._receive_answers(self._sent(destination, asks[start : start + _BATCH], end), end)
             return answers
         finally:
             self._lock.release()
@@ -122,7 +122,7 @@ class BusConnection:
         Raises:
             BusError, BusClosedError, TimeoutError: As `call`.
         """
-        answer = self._received([serial], time.monotonic() + timeout)[0]
+        answer = self._receive_answers([serial], time.monotonic() + timeout)[0]
         if isinstance(answer, BusError):
             raise answer
         return answer
@@ -139,7 +139,7 @@ class BusConnection:
         self._send(data, end)
         return serials
 
-    def _received(self, serials: Sequence[int], end: float) -> list[Answer | BusError]:
+    def _receive_answers(self, serials: Sequence[int], end: float) -> list[Answer | BusError]:
         awaited, answers = set(serials), dict[int, Answer | BusError]()
         while awaited:
             message = self._receive(end)

@@ -105,7 +105,7 @@ class Clipboard:
 
     def is_empty(self) -> bool:
         """Return whether the clipboard has no owner."""
-        return bool(self._on_thread(lambda: not self._owned()))
+        return bool(self._on_thread(lambda: not self._has_owner()))
 
     def text(self) -> str:
         """Read the text in the clipboard; empty if there is none."""
@@ -134,12 +134,12 @@ class Clipboard:
                 except BaseException as problem:  # passed on to the caller
                     future.set_exception(problem)
 
-    def _owned(self) -> bool:
+    def _has_owner(self) -> bool:
         return bool(self._display.get_selection_owner(self._selection))
 
     def _everything(self) -> dict[str, bytes]:
         """Read the content in all formats."""
-        listed = self._read("TARGETS") if self._owned() else None
+        listed = self._read("TARGETS") if self._has_owner() else None
         names = [str(self._display.get_atom_name(atom)) for atom in memoryview(listed).cast("I")] if listed else []
         contents = {name: self._read(name) for name in dict.fromkeys(names) if name not in _NO_CONTENT}
         return {name: data for name, data in contents.items() if data is not None}

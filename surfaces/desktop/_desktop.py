@@ -128,7 +128,7 @@ class DesktopServer(Server):
 
     def targets(self) -> tuple[Target, ...]:
         """List the processes with windows, and the applications that can be started."""
-        desktop = self._opened()
+        desktop = self._require_desktop()
         return (*map(self._window, desktop.running()), *(self._application(name) for name in desktop.applications))
 
     def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target:
@@ -137,7 +137,7 @@ class DesktopServer(Server):
         Raises:
             ToolError: If it can't be started, or shows no window.
         """
-        desktop, call = self._opened(), current_call()
+        desktop, call = self._require_desktop(), current_call()
         application = desktop.applications.get(target.id)
         if application is None:
             msg = f"there is no application {target.id!r}"
@@ -152,7 +152,7 @@ class DesktopServer(Server):
         Raises:
             ToolError: If a window stays open, for example because it asks whether to save.
         """
-        self._opened().stop(_process(target))
+        self._require_desktop().stop(_process(target))
 
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.HOST,))
     def focus_window(self, window: Annotated[str, Field(description="The window's id, as listed.")]) -> str:
@@ -166,7 +166,7 @@ class DesktopServer(Server):
 
     def desktop(self, look: Look) -> Observation:
         """Observe the whole screen."""
-        desktop = self._opened()
+        desktop = self._require_desktop()
         windows = [window for window in desktop.screen.windows() if window.pid]
         width, height = desktop.screen.size
         window_ids = {running.pid: self._window(running).id for running in desktop.running()}
@@ -190,7 +190,7 @@ class DesktopServer(Server):
         Raises:
             ToolError: If the process has ended, or does not answer.
         """
-        desktop, pid = self._opened(), _process(target)
+        desktop, pid = self._require_desktop(), _process(target)
         windows, area = desktop.area(pid)
         program_view = desktop.view(
             pid, area, look.budget, popups=[window.box for window in windows if window.popup], masked=look.masked
@@ -211,12 +211,12 @@ class DesktopServer(Server):
 
     def fingerprint(self, target: Target) -> str:
         """Return the fingerprint of the process's controls, without a picture."""
-        desktop, pid = self._opened(), _process(target)
+        desktop, pid = self._require_desktop(), _process(target)
         return desktop.view(pid, None, Look().budget).fingerprint
 
     def busy(self, target: Target) -> bool | None:
         """Return True if a window reports that it is busy, else None."""
-        return self._opened().is_busy(_process(target)) or None
+        return self._require_desktop().is_busy(_process(target)) or None
 
     def hazards(
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
@@ -255,17 +255,17 @@ class DesktopServer(Server):
         if target is not None and target.binds:
             outcome = self._keyboard.probe(_process(target), intent)
         elif intent.tool == f"open_in_{self.name}":
-            outcome = _OPENED[self._opened().has_started(intent.call_id)]
+            outcome = _OPENED[self._require_desktop().has_started(intent.call_id)]
         return outcome or super().probe(target, intent, foreseen, fingerprint)
 
-    def _opened(self) -> OpenDesktop:
+    def _require_desktop(self) -> OpenDesktop:
         if self._desktop is None:
             msg = "the desktop is not open"
             raise ToolError(msg)
         return self._desktop
 
     def _acting(self) -> WindowActions:
-        self._opened()
+        self._require_desktop()
         assert self._actions is not None  # noqa: S101 - made with the desktop
         return self._actions
 
@@ -283,7 +283,7 @@ class DesktopServer(Server):
         )
 
     def _application(self, name: str) -> Target:
-        application = self._opened().applications[name]
+        application = self._require_desktop().applications[name]
         path = {"type": "string", "description": "A file to open, as an absolute path, or an address."}
         return Target(
             id=name,

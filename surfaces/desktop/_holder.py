@@ -300,15 +300,15 @@ def _admit(number: str, cookie: bytes) -> None:
         display.settimeout(_START_SECONDS)
         display.connect(f"/tmp/.X11-unix/X{number}")  # noqa: S108 - where X servers listen
         display.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(_COOKIE), len(cookie)))
-        display.sendall(_padded(_COOKIE) + _padded(cookie))
+        display.sendall(_pad(_COOKIE) + _pad(cookie))
         answer = _read(display, 8)
         if answer[0] != 1:
             msg = "Xvfb refuses its own cookie"
             raise RuntimeError(msg)
         _read(display, 4 * int.from_bytes(answer[6:], "little"))
         change_hosts, insert, interpreted, get_input_focus = 109, 0, 5, 43
-        request = struct.pack("<BBHBxH", change_hosts, insert, 2 + len(_padded(user)) // 4, interpreted, len(user))
-        display.sendall(request + _padded(user) + struct.pack("<BxH", get_input_focus, 1))
+        request = struct.pack("<BBHBxH", change_hosts, insert, 2 + len(_pad(user)) // 4, interpreted, len(user))
+        display.sendall(request + _pad(user) + struct.pack("<BxH", get_input_focus, 1))
         if _read(display, 32)[0] != 1:  # an error, or the second request's answer: then the first one is done
             msg = "Xvfb does not admit this user"
             raise RuntimeError(msg)
@@ -326,7 +326,7 @@ def _read(display: socket.socket, size: int) -> bytes:
     return read
 
 
-def _padded(text: bytes) -> bytes:
+def _pad(text: bytes) -> bytes:
     return text + b"\0" * (-len(text) % 4)
 
 

@@ -57,7 +57,7 @@ class Session:
         if not self.adopted:
             if old_facts is not None:
                 _sweep(old_facts)
-            self._holder = _started(record, grace, size, folder)
+            self._holder = _start_holder(record, grace, size, folder)
             new_facts = _recorded(record)
             if new_facts is None or not self._connect(new_facts["runtime"], grace):
                 msg = "the private desktop ended right after its start"
@@ -197,7 +197,7 @@ def _until(is_so: Callable[[], bool], seconds: float) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _started(record: Path, grace: float, size: str, folder: Path) -> subprocess.Popen[bytes]:
+def _start_holder(record: Path, grace: float, size: str, folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-I", str(_HOLDER), str(record), str(grace), size, str(folder)]
     holder = subprocess.Popen(  # this Python, and a file of this package
         command,

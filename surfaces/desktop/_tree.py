@@ -175,13 +175,13 @@ class Tree:
         return visible_nodes[:room]
 
     def _described(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
-        """Read a level's names and places."""
+        """Read a level's names and extents."""
         system = _WINDOW if self._program.relative else _SCREEN
 
-        def name_and_place(path: str) -> tuple[Ask, ...]:
+        def name_and_extents(path: str) -> tuple[Ask, ...]:
             return attribute(path, "Accessible", "Name"), method(path, "Component", "GetExtents", "u", system)
 
-        answers = list(self._answers(level, name_and_place))
+        answers = list(self._answers(level, name_and_extents))
         for node, (name, extents) in answers:
             node.name = str(value(name) or "")
             if not isinstance(extents, BusError):

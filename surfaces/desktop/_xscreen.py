@@ -215,13 +215,13 @@ class XScreen:
         with self._asking():
             for window in windows:
                 with contextlib.suppress(*_GONE):
-                    drawn = self._drawn(window)
+                    drawn = self._read_picture(window)
                     image.paste(drawn, (window.box.x - area.x, window.box.y - area.y))
         out = io.BytesIO()
         image.save(out, "PNG", compress_level=1)
         return out.getvalue()
 
-    def _drawn(self, window: XWindow) -> Image.Image:
+    def _read_picture(self, window: XWindow) -> Image.Image:
         pixmap = composite.name_window_pixmap(self._object(window.frame))
         try:
             geometry = pixmap.get_geometry()

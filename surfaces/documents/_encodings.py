@@ -106,7 +106,7 @@ def detect_encoding(data: bytes) -> tuple[str, bool]:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        return _guessed(data), True
+        return _guess_encoding(data), True
     if b"\x1b$" in data or b"\x1b(" in data:
         return ("iso2022_jp" if _decodes(data, "iso2022_jp") else "utf-8"), True
     return "utf-8", False
@@ -139,7 +139,7 @@ def _decodes(data: bytes, name: str) -> bool:
     return True
 
 
-def _guessed(data: bytes) -> str:
+def _guess_encoding(data: bytes) -> str:
     lines = [line for line in data.splitlines(keepends=True) if not line.isascii()]
     sample = b"".join(lines)[:_SAMPLE_BYTES]
     candidates = [name for name in _ALPHABETS if _decodes(data, name)]
@@ -186,7 +186,7 @@ def _score(text: str, name: str) -> float:
 
 
 def _faults(word: str) -> float:
-    """Count what no language does within a word."""
+    """Count the features of a word that no language has."""
     letters = [letter for letter in word if letter.isalpha()]
     scripts = {_script(letter) for letter in letters}
     mixed = len(scripts - {"han"}) > 1 or scripts in ({"han", "hangul"}, {"han", "latin"}, {"han", "half"})

@@ -246,7 +246,7 @@ def _count_names(node: Any, depth: int = 0) -> int:
     return below + (len(names) // 2 if isinstance(names, list) else 0)
 
 
-def _opened(data: bytes) -> Image:
+def _open_picture(data: bytes) -> Image:
     """Open a picture; its pixels are not decoded yet."""
     from PIL import Image, UnidentifiedImageError
 
@@ -268,7 +268,7 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
     Width and height are those of the upright picture, as viewers show it.
     """
     try:
-        picture = _opened(data)
+        picture = _open_picture(data)
     except OverflowError as error:
         return {"error": str(error)}, b""
     # Pillow gives the upright size of a TIFF, and would decode the pixels of a PNG to look for a mark behind them.
@@ -382,7 +382,7 @@ def limit() -> None:
 
 
 READERS = {"pdf": read_pdf, "calendar": read_calendar}
-"""The readers of what is no picture."""
+"""The readers of files other than pictures."""
 
 
 def main() -> None:

@@ -100,14 +100,14 @@ class LibreOffice:
         while not self._lock.acquire(timeout=_PAUSE_SECONDS):
             _check(until)
         try:
-            return self._converted(books, until)
+            return self._convert_books(books, until)
         except BaseException:
             self._end()
             raise
         finally:
             self._lock.release()
 
-    def _converted(self, books: Sequence[bytes], until: float) -> list[bytes | None]:
+    def _convert_books(self, books: Sequence[bytes], until: float) -> list[bytes | None]:
         if self._uses >= _MOST_USES:
             self._end()
         if self._holder is None or self._holder.poll() is not None:

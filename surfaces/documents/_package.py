@@ -142,7 +142,7 @@ class Package:
             external = element.get("TargetMode") == "External"
             target = element.get("Target", "")
             if not external:
-                target = self._named(posixpath.dirname(part), target)
+                target = self._resolve_target(posixpath.dirname(part), target)
             kind = element.get("Type", "").rpartition("/")[2]
             links.append(Relationship(element.get("Id", ""), kind, target, external))
         return links
@@ -240,7 +240,7 @@ class Package:
                 archive.writestr(entry, self.bytes_of(name))
         return out.getvalue()
 
-    def _named(self, folder: str, target: str) -> str:
+    def _resolve_target(self, folder: str, target: str) -> str:
         path = target[1:] if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
         return path if path in self._parts else self._by_small_letters.get(path.casefold(), path)
 

@@ -81,7 +81,7 @@ class PartTools:
         One part has to fit. ``file`` opens the document, and returns a few facts.
         """
         snapshot = self._workspace.read(document)
-        further = _checked(form, snapshot, part, args)
+        further = _validate_arguments(form, snapshot, part, args)
         match form:
             case "cells":
                 selection = excel.find_cells(self._book(snapshot), part)
@@ -193,7 +193,7 @@ class PartTools:
         return texts.markdown_section(text, part) if part else text
 
 
-def _checked(form: Form, snapshot: Snapshot, part: str, args: Mapping[str, JsonValue]) -> dict[str, Any]:
+def _validate_arguments(form: Form, snapshot: Snapshot, part: str, args: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Return the further arguments of a reading, validated.
 
     Raises:
@@ -239,7 +239,7 @@ def _pdf_table(snapshot: Snapshot, part: str, page: int | None) -> pdf.PdfTable:
     match = _ON_PAGE.fullmatch(part)
     tables = [*pdf.tables_of(snapshot, int(match[1]) if match else page).items()]
     matches = [(name, table) for name, table in tables if part in {"", name} or _has_header(table, part)]
-    return only_one(matches, part, "table", tables, _described)[1]
+    return only_one(matches, part, "table", tables, _describe_table)[1]
 
 
 def _has_header(table: pdf.PdfTable, part: str) -> bool:
@@ -248,5 +248,6 @@ def _has_header(table: pdf.PdfTable, part: str) -> bool:
     return any(same_words(part, text) for text in (header_text, short(header_text), *header))
 
 
-def _described(named: tuple[str, pdf.PdfTable]) -> str:
-    return f"{named[0]} with the header {short(' | '.join(cell or '' for cell in named[1][0]))!r}"
+def _describe_table(entry: tuple[str, pdf.PdfTable]) -> str:
+    name, table = entry
+    return f"{name} with the header {short(' | '.join(cell or '' for cell in table[0]))!r}"

@@ -115,7 +115,7 @@ class PdfTools(formats.FormatTools):
 
 
 def _unseen(reader_answer: dict[str, Any]) -> str:
-    """Name what a person sees and the text lacks."""
+    """List the visible contents that the text lacks."""
     counts: dict[str, int] = reader_answer["unseen"]
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 

@@ -64,7 +64,7 @@ class SaveTools:
 
         The document itself is unchanged.
         """
-        snapshot = await asyncio.to_thread(_checked, self._workspace, document, path)
+        snapshot = await asyncio.to_thread(_read_for_copy, self._workspace, document, path)
         data = snapshot.data
         if PurePosixPath(path).suffix.lower() == ".pdf":
             await asyncio.to_thread(parts, snapshot, self._workspace.max_bytes)  # refuses what no Office program writes
@@ -88,11 +88,11 @@ class CopyTools:
 
         The document itself is unchanged.
         """
-        snapshot = _checked(self._workspace, document, path)
+        snapshot = _read_for_copy(self._workspace, document, path)
         return self._workspace.create(path, snapshot.data)
 
 
-def _checked(workspace: Workspace, document: str, path: str) -> Snapshot:
+def _read_for_copy(workspace: Workspace, document: str, path: str) -> Snapshot:
     """Read the document, and check the new path."""
     snapshot = workspace.read_unchanged(document)
     old, new = snapshot.path.suffix.lower(), PurePosixPath(path).suffix.lower()
@@ -118,7 +118,7 @@ async def _pdf_of(snapshot: Snapshot) -> bytes:
         raise ToolError(msg)
     with tempfile.TemporaryDirectory(prefix="callboard-pdf-", ignore_cleanup_errors=True) as folder:
         home = Path(folder)
-        source = await asyncio.to_thread(_laid_out, home, snapshot)
+        source = await asyncio.to_thread(_write_source, home, snapshot)
         command = (
             program,
             f"-env:UserInstallation={(home / 'profile').as_uri()}",
@@ -146,7 +146,7 @@ async def _pdf_of(snapshot: Snapshot) -> bytes:
         return await asyncio.to_thread(pdf_path.read_bytes)
 
 
-def _laid_out(home: Path, snapshot: Snapshot) -> Path:
+def _write_source(home: Path, snapshot: Snapshot) -> Path:
     """Write the document, under a fixed name, and the profile."""
     user = home / "profile" / "user"
     user.mkdir(parents=True)

@@ -175,9 +175,9 @@ def _heading(part: str, headings: Sequence[str]) -> int:
     if matches:
         msg = f"{len(matches)} headings are called {part!r}; give the one that is meant words of its own"
         raise ToolError(msg)
-    msg = f"there is no heading {part!r}; there are: {_quoted(headings)}{nearest(part, headings)}"
+    msg = f"there is no heading {part!r}; there are: {_quote_names(headings)}{nearest(part, headings)}"
     raise ToolError(msg)
 
 
-def _quoted(texts: Iterable[str]) -> str:
+def _quote_names(texts: Iterable[str]) -> str:
     return listed(repr(text) for text in texts if text.strip())

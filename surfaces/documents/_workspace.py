@@ -276,7 +276,7 @@ class Workspace:
         with self._lock:
             if self._observed_marks[document] == snapshot.fingerprint:
                 return snapshot
-        raise _changed(document)
+        raise _changed_error(document)
 
     def read_to_write(self, document: str) -> Snapshot:
         """Read a document in order to replace it.
@@ -358,7 +358,7 @@ class Workspace:
             msg = f"{document!r} is refused: there is no folder {path.parent.name!r} in the workspace; make it first"
             raise ToolError(msg)
         if os.path.lexists(path):
-            raise _exists(document)
+            raise _exists_error(document)
         return path
 
     def check_name(self, document: str) -> None:
@@ -422,7 +422,7 @@ class Workspace:
                         replace_file(spare, path)
                     self._observed_marks[document] = fingerprint(data)
         except FileExistsError:
-            raise _exists(document) from None
+            raise _exists_error(document) from None
         except OSError as error:
             msg = f"{document!r} can't be written: {error.strerror}"
             raise ToolError(msg) from error
@@ -453,11 +453,11 @@ def has_both_names(source: Path, goal: Path) -> bool:
     return source_name != goal_name and goal.is_file() and source.samefile(goal) and source.stat().st_nlink > 1
 
 
-def _changed(document: str) -> ToolError:
+def _changed_error(document: str) -> ToolError:
     return ToolError(f"{document!r} was changed by another program since it was last observed; observe it again")
 
 
-def _exists(document: str) -> ToolError:
+def _exists_error(document: str) -> ToolError:
     return ToolError(f"there is already a file {document!r}; choose another name")
 
 
@@ -500,4 +500,4 @@ def _check_unchanged(old: Snapshot) -> None:
     except FileNotFoundError:
         same = False
     if not same:
-        raise _changed(old.document)
+        raise _changed_error(old.document)

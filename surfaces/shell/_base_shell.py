@@ -158,7 +158,7 @@ class BaseShell(ABC):
     def state(self) -> ShellState:
         """The working directory, the exported variables and the background commands."""
         if self._state is None:
-            self._state = self._loaded()
+            self._state = self._load_state()
         return self._state
 
     def adopt(self, process: CommandProcess, output: bytes) -> None:
@@ -229,7 +229,7 @@ class BaseShell(ABC):
     def close(self) -> None:  # noqa: B027 - a local shell has nothing to release
         """Release the connection to the machine."""
 
-    def _loaded(self) -> ShellState:
+    def _load_state(self) -> ShellState:
         try:
             content = json.loads((self._data_folder / "state.json").read_text(encoding="utf-8"))
             state = ShellState(Path(content["cwd"]), content["environment"], content["last"], content["jobs"])

@@ -43,11 +43,11 @@ def why_not() -> str:
 
     The result of the trial is cached for the process.
     """
-    return _tried()[1]
+    return _available_namespaces()[1]
 
 
 @functools.cache
-def _tried() -> tuple[tuple[str, ...], str]:
+def _available_namespaces() -> tuple[tuple[str, ...], str]:
     """Try to isolate a command.
 
     Returns:
@@ -124,7 +124,7 @@ def sandbox(workspace: Path, cwd: Path, writable: Sequence[Path], *, network: bo
         network: Whether the command can use the network.
         folder: A folder of this program, for the filter of system calls.
     """
-    return _sandbox(_tried()[0], workspace, cwd, writable, network=network, folder=folder)
+    return _sandbox(_available_namespaces()[0], workspace, cwd, writable, network=network, folder=folder)
 
 
 def _sandbox(

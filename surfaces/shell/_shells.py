@@ -162,7 +162,7 @@ class ShellServer(Server):
         shell = self._shell(target.id)
         if tool in _COMMANDS:
             refused = privileged(str(arguments["command"]))  # the tool refuses it, so no approval is needed
-            return set() if refused else set(self._judged(shell, tool, arguments, made).hazards)
+            return set() if refused else set(self._judgement(shell, tool, arguments, made).hazards)
         if tool not in _FILES:
             return set()
         path = shell.inside(str(arguments.get("path", "")))
@@ -175,7 +175,7 @@ class ShellServer(Server):
         if tool not in {"run", _APART}:
             return None
         shell = self._shell(target.id)
-        command_effect = self._judged(shell, tool, arguments).effect
+        command_effect = self._judgement(shell, tool, arguments).effect
         if tool == _APART:
             return command_effect
         moves = command_effect is not Effect.ONCE and shell.inside(str(arguments.get("cwd", ""))) != shell.here()
@@ -189,7 +189,7 @@ class ShellServer(Server):
     ) -> Collection[str]:
         """Name the files and folders that a call touches."""
         if target is not None and tool in _COMMANDS:
-            return self._judged(self._shell(target.id), tool, arguments).resources
+            return self._judgement(self._shell(target.id), tool, arguments).resources
         if target is None or tool not in _FILES:
             return (UNKNOWN,) if tool in _COMMANDS else ()
         shell = self._shell(target.id)
@@ -243,7 +243,7 @@ class ShellServer(Server):
         outcomes = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
         return outcomes.get(now, Probe.UNKNOWN)
 
-    def _judged(
+    def _judgement(
         self, shell: BaseShell, tool: str, arguments: Mapping[str, JsonValue], own_files: Collection[str] = ()
     ) -> Judgement:
         folder, environment = str(arguments.get("cwd", "")), shell.environment

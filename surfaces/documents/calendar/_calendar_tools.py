@@ -218,7 +218,7 @@ def _calendars(snapshot: Snapshot) -> list[Any]:
     try:
         return list(icalendar.Calendar.from_ical(_in_utf8(snapshot.data), multiple=True))
     except _DAMAGES as error:
-        raise _damaged(name, error) from error
+        raise _damaged_error(name, error) from error
 
 
 def _in_utf8(data: bytes) -> bytes:
@@ -241,10 +241,10 @@ def _rows(snapshot: Snapshot) -> list[dict[str, JsonValue]]:
     try:
         return [_row(events, number) for number in range(len(events))]
     except _DAMAGES as error:
-        raise _damaged(snapshot.document, error) from error
+        raise _damaged_error(snapshot.document, error) from error
 
 
-def _damaged(name: str, error: Exception) -> ToolError:
+def _damaged_error(name: str, error: Exception) -> ToolError:
     return ToolError(f"{name!r} is damaged and can't be read as a calendar ({short(str(error), 200)}); it is unchanged")
 
 
@@ -368,7 +368,7 @@ def _write(file: Replaced, changes: dict[int, Any]) -> None:
 
 
 def _closing(snapshot: Snapshot) -> int:
-    """Return the place where a calendar ends."""
+    """Return the offset at which a calendar ends."""
     ends = list(_END.finditer(snapshot.data))
     if not ends:
         msg = f"{snapshot.document!r} is damaged: it has no END:VCALENDAR; it is unchanged"

@@ -33,7 +33,7 @@ def master_of(events: Events, number: int) -> int | None:
     """Return the series whose occurrence an event replaces."""
     if "RECURRENCE-ID" not in events[number]:
         return None
-    same = (n for n in _same(events, number) if "RECURRENCE-ID" not in events[n])
+    same = (n for n in _with_same_uid(events, number) if "RECURRENCE-ID" not in events[n])
     return next(same, None)
 
 
@@ -41,10 +41,10 @@ def overrides_of(events: Events, number: int) -> list[int]:
     """Return the events that replace occurrences of a series."""
     if "RECURRENCE-ID" in events[number]:
         return []
-    return [n for n in _same(events, number) if "RECURRENCE-ID" in events[n]]
+    return [n for n in _with_same_uid(events, number) if "RECURRENCE-ID" in events[n]]
 
 
-def _same(events: Events, number: int) -> list[int]:
+def _with_same_uid(events: Events, number: int) -> list[int]:
     uid = str(events[number].get("UID", ""))
     return [n for n, event in enumerate(events) if uid and n != number and str(event.get("UID", "")) == uid]
 
@@ -143,9 +143,9 @@ class _Shift:
     def apply(self, moment: Any) -> None:
         """Move a time, or the start and end of a period."""
         if isinstance(moment.dt, tuple):
-            moment.dt = tuple(self._moved(part) if isinstance(part, dt.date) else part for part in moment.dt)
+            moment.dt = tuple(self._move_time(part) if isinstance(part, dt.date) else part for part in moment.dt)
         else:
-            moment.dt = self._moved(moment.dt)
+            moment.dt = self._move_time(moment.dt)
 
     def apply_to_rule(self, rule: Any) -> None:
         """Move a rule's end, and the days of a weekly one.
@@ -166,9 +166,9 @@ class _Shift:
         if self._days and not follows:
             rule["BYDAY"] = [_DAYS[(_DAYS.index(str(day)) + self._days) % 7] for day in rule["BYDAY"]]
         if "UNTIL" in rule:
-            rule["UNTIL"] = [self._moved(moment) for moment in rule["UNTIL"]]
+            rule["UNTIL"] = [self._move_time(moment) for moment in rule["UNTIL"]]
 
-    def _moved(self, moment: dt.date) -> dt.date:
+    def _move_time(self, moment: dt.date) -> dt.date:
         if not isinstance(moment, dt.datetime):
             return (dt.datetime.combine(moment, self._time) + self._by).date()
         if moment.tzinfo is None or self._zone is None:

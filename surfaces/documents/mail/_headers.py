@@ -46,7 +46,7 @@ def header_text(text: str, what: str) -> str:
     """
     decoded_text = text
     for _ in range(_MOST_LAYERS):
-        decoded_text = _WORD.sub(_decoded, _BETWEEN.sub(r"\1", decoded_text))
+        decoded_text = _WORD.sub(_decode_word, _BETWEEN.sub(r"\1", decoded_text))
     if _UNDECODED_WORD.search(decoded_text):
         msg = f"{what} {text!r} has an encoded word that can't be decoded; write the text itself"
         raise ToolError(msg)
@@ -110,7 +110,7 @@ def _name_of(header: bytes) -> bytes:
     return header.partition(b":")[0].lower()
 
 
-def _decoded(word: re.Match[str]) -> str:
+def _decode_word(word: re.Match[str]) -> str:
     """Decode one encoded word; an undecodable one stays, and is refused."""
     try:
         ((content, charset),) = decode_header(word[0])

@@ -68,7 +68,7 @@ class MailTools(FormatTools):
                 kind="attachment",
                 detail={"type": part.get_content_type(), "bytes": len(content_bytes(part))},
             )
-            for number, part in enumerate(_attachments(snapshot.once(_parsed)), 1)
+            for number, part in enumerate(_attachments(snapshot.once(_parse_message)), 1)
         ]
 
     @tool(effect=Effect.READ, roots=MAIL)
@@ -78,7 +78,7 @@ class MailTools(FormatTools):
         A formatted text that says more than the plain one is included. An answer goes to ``reply-to`` where there is
         one.
         """
-        message = _parsed(self._workspace.read(document))
+        message = _parse_message(self._workspace.read(document))
         contents = _contents(message)
         answer: Answer = {**_headers(message), **part_of(contents.text, offset, limit)}
         if contents.attachments:
@@ -117,7 +117,7 @@ class MailTools(FormatTools):
             msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
             raise ToolError(msg)
         with self._replacing(document) as file:
-            message = _parsed(file.snapshot)
+            message = _parse_message(file.snapshot)
             for name, addresses in addresses_by_header.items():
                 if addresses is not None:
                     _set_addresses(message, name, [_address(address) for address in addresses])
@@ -130,7 +130,7 @@ class MailTools(FormatTools):
             for attached in files:
                 _attach(message, attached)
             _check_depth(message, document)
-            file.data = _written(message, file.snapshot, names if text is None and not files else None)
+            file.data = _encode_message(message, file.snapshot, names if text is None and not files else None)
             count: JsonValue = sum(1 for _ in _attachments(message))
             return file.answers({**_headers(message), "attachments": count})
 
@@ -150,7 +150,9 @@ class MailTools(FormatTools):
         snapshot = self._workspace.read_unchanged(document)
         data, suffix = snapshot.data, snapshot.path.suffix
         if control_id:
-            parts_by_id = {f"attachment-{n}": (part, n) for n, part in enumerate(_attachments(_parsed(snapshot)), 1)}
+            parts_by_id = {
+                f"attachment-{n}": (part, n) for n, part in enumerate(_attachments(_parse_message(snapshot)), 1)
+            }
             part, number = parts_by_id.get(control_id, (None, 0))
             if part is None or (control_name and control_name != attachment_name(part, number)):
                 names = ", ".join(parts_by_id) or "none"
@@ -164,7 +166,7 @@ class MailTools(FormatTools):
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain why the message must not be written; empty if it may."""
-        kind = snapshot.once(_parsed).get_content_type()
+        kind = snapshot.once(_parse_message).get_content_type()
         if kind in {"multipart/signed", "multipart/encrypted", "application/pkcs7-mime"}:
             return "it is signed or encrypted, which an edit would break"
         return ""
@@ -174,13 +176,13 @@ class MailTools(FormatTools):
         return message_text(snapshot, _PREVIEW)
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
-        """Name what can't be read."""
-        unseen = _contents(snapshot.once(_parsed)).unseen
+        """List the parts that can't be read."""
+        unseen = _contents(snapshot.once(_parse_message)).unseen
         return {"not_shown": ", ".join(dict.fromkeys(unseen))} if unseen else {}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether a header or text is replaced."""
-        message = _parsed(self._workspace.read(document))
+        message = _parse_message(self._workspace.read(document))
         names = {"to": "To", "cc": "Cc", "sender": "From", "subject": "Subject"}
         headers = any(
             arguments.get(argument) is not None and shown_header(message, name) for argument, name in names.items()
@@ -194,12 +196,12 @@ class MailTools(FormatTools):
 
 def message_text(snapshot: Snapshot, limit: int | None = None) -> str:
     """Return the headers, an empty line, and the text."""
-    message = snapshot.once(_parsed)
+    message = snapshot.once(_parse_message)
     lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
     return "\n".join([*lines, "", _contents(message).text[:limit]]).strip()
 
 
-def _parsed(snapshot: Snapshot) -> EmailMessage:
+def _parse_message(snapshot: Snapshot) -> EmailMessage:
     """Parse a message.
 
     Raises:
@@ -295,13 +297,13 @@ def _attach(message: EmailMessage, file: Snapshot) -> None:
         msg = f"{file.path.name!r} can't be attached: its name has encoded words; rename it"
         raise ToolError(msg)
     if file.root == "mail":
-        message.add_attachment(_parsed(file), filename=file.path.name)
+        message.add_attachment(_parse_message(file), filename=file.path.name)
         return
     kind = (mimetypes.guess_type(file.path.name)[0] or "application/octet-stream").split("/")
     message.add_attachment(file.data, maintype=kind[0], subtype=kind[1], filename=file.path.name)
 
 
-def _written(message: EmailMessage, original: Snapshot, names: Collection[str] | None) -> bytes:
+def _encode_message(message: EmailMessage, original: Snapshot, names: Collection[str] | None) -> bytes:
     """Write a message with the line ends of its file.
 
     Args:

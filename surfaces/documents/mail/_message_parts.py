@@ -115,7 +115,7 @@ def _text_of(part: EmailMessage) -> tuple[str, str, list[str]]:
     if is_html:
         return html_to_text(text), guess, links_in(text)
     if str(part.get_param("format", "")).lower() == "flowed":
-        text = _unfolded(text, "" if str(part.get_param("delsp", "")).lower() == "yes" else " ")
+        text = _join_lines(text, "" if str(part.get_param("delsp", "")).lower() == "yes" else " ")
     return text, guess, []
 
 
@@ -127,7 +127,7 @@ def _is_utf8(data: bytes) -> bool:
     return not data.isascii() and detect_encoding(data) == ("utf-8", False)
 
 
-def _unfolded(text: str, blank: str) -> str:
+def _join_lines(text: str, blank: str) -> str:
     """Join the lines of paragraphs, which end with a blank (RFC 3676)."""
     lines: list[str] = []
     is_open, depth = False, 0

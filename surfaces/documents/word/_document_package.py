@@ -74,10 +74,10 @@ class WordPackage(Package):
             for name in self:
                 entries.setdefault(name, zipfile.ZipInfo(name)).compress_type = zipfile.ZIP_DEFLATED
             for name, entry in entries.items():
-                new.writestr(entry, self._written(name, original) if name in self else b"")
+                new.writestr(entry, self._encode_part(name, original) if name in self else b"")
         return out.getvalue()
 
-    def _written(self, name: str, original: Package) -> bytes:
+    def _encode_part(self, name: str, original: Package) -> bytes:
         if name in original and name in self._trees:
             self.edit(name)
             original.edit(name)

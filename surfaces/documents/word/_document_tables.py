@@ -74,7 +74,7 @@ def cell_text(cell: BaseOxmlElement) -> str:
 
 def cells_of(row: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
     """Yield a row's cells, with those in content controls."""
-    return _unwrapped(row, qn("w:tc"))
+    return _iter_children(row, qn("w:tc"))
 
 
 def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
@@ -92,7 +92,7 @@ def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
     if cell is None:
         msg = f"row {row + 1}, column {column + 1} lies within a merged cell; write to that cell's top left corner"
         raise ToolError(msg)
-    paragraphs = [paragraph_of(element) for element in _unwrapped(cell, qn("w:p"))]
+    paragraphs = [paragraph_of(element) for element in _iter_children(cell, qn("w:p"))]
     if cell.find(qn("w:tbl")) is not None or not paragraphs:
         msg = f"row {row + 1}, column {column + 1} holds another table; its text can't be set"
         raise ToolError(msg)
@@ -170,7 +170,7 @@ def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
         element.getparent().remove(element)
     for element in rows_of(table):
         _delete_cells(element, columns)
-        if not any(True for _ in _unwrapped(element, qn("w:tc"))):
+        if not any(True for _ in _iter_children(element, qn("w:tc"))):
             element.getparent().remove(element)  # it had cells in the deleted columns alone
     lines = list(table._tbl.iterfind(f"{qn('w:tblGrid')}/{qn('w:gridCol')}"))
     for line in (lines[column] for column in columns if column < len(lines)):
@@ -211,7 +211,7 @@ def text_of(value: Cell, decimal: str = ".") -> str:
 
 def rows_of(table: Table) -> list[BaseOxmlElement]:
     """List a table's rows, with those in content controls."""
-    return list(_unwrapped(table._tbl, qn("w:tr")))
+    return list(_iter_children(table._tbl, qn("w:tr")))
 
 
 def lines_of(table: Table, rows: set[int], columns: set[int]) -> list[BaseOxmlElement]:
@@ -249,7 +249,9 @@ def _delete_cells(row: BaseOxmlElement, columns: set[int]) -> None:
     spans: list[tuple[BaseOxmlElement | None, BaseOxmlElement | None]]
     for tag in ("w:gridBefore", "w:tc", "w:gridAfter"):
         if tag == "w:tc":
-            spans = [(cell, cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}")) for cell in _unwrapped(row, qn("w:tc"))]
+            spans = [
+                (cell, cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}")) for cell in _iter_children(row, qn("w:tc"))
+            ]
         else:
             spans = [(None, row.find(f"{qn('w:trPr')}/{qn(tag)}"))]
         for cell, span in spans:
@@ -279,13 +281,13 @@ def _text_width(file: WordFile) -> int:
     return page - left - right if page > left + right else _WIDTH
 
 
-def _unwrapped(parent: BaseOxmlElement, tag: str) -> Iterator[BaseOxmlElement]:
+def _iter_children(parent: BaseOxmlElement, tag: str) -> Iterator[BaseOxmlElement]:
     """Yield the children with a tag, with those in content controls."""
     for child in parent.iterchildren():
         if child.tag == tag:
             yield child
         elif child.tag in {qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"), qn("w:ins")}:
-            yield from _unwrapped(child, tag)
+            yield from _iter_children(child, tag)
 
 
 def _number(element: BaseOxmlElement | None, default: int) -> int:

@@ -118,7 +118,7 @@ def _new_list(file: WordFile, kind: ListType) -> str:
     """Define a list, and return its id."""
     parts = file.package.beside("numbering")
     root = file.package.tree(parts[0]) if parts else file.package.add_beside("numbering", OxmlElement("w:numbering"))
-    abstract, num = _free(root, "w:abstractNum", "w:abstractNumId"), _free(root, "w:num", "w:numId")
+    abstract, num = _unused_id(root, "w:abstractNum", "w:abstractNumId"), _unused_id(root, "w:num", "w:numId")
     definition = parse_xml(
         f'<w:abstractNum {nsdecls("w")} w:abstractNumId="{abstract}">'
         f'<w:multiLevelType w:val="hybridMultilevel"/>{"".join(_level_xml(kind, n) for n in range(_LEVELS))}'
@@ -138,7 +138,7 @@ def _new_list(file: WordFile, kind: ListType) -> str:
     return num
 
 
-def _free(root: BaseOxmlElement, tag: str, key: str) -> str:
+def _unused_id(root: BaseOxmlElement, tag: str, key: str) -> str:
     used = (entry.get(qn(key), "") for entry in root.iterchildren(qn(tag)))
     return str(max((int(value) for value in used if value.isdigit()), default=0) + 1)
 

@@ -130,7 +130,7 @@ class Replacement:
         matches = [match for match in self.pattern.finditer(paragraph_text) if match.group()]
         touched: list[BaseOxmlElement] = []
         for match in reversed(matches):  # the last one first, so that earlier positions stay valid
-            covered = list(_covered(pieces, *match.span()))
+            covered = list(_covered_pieces(pieces, *match.span()))
             if reason := next(
                 (self.sources.reasons[piece] for piece, *_ in covered if piece in self.sources.reasons), ""
             ):
@@ -174,7 +174,7 @@ class Replacement:
         self.skip_counts = +self.skip_counts
 
 
-def _covered(
+def _covered_pieces(
     pieces: list[tuple[BaseOxmlElement, str]], start: int, end: int
 ) -> Iterator[tuple[BaseOxmlElement, int, int]]:
     position = 0

@@ -51,7 +51,7 @@ class WordStyles:
         """
         if style_id := self._id_of(kind, name):
             return style_id
-        names = sorted({entry_name for _, entry_name in self._named(kind)}, key=str.casefold)
+        names = sorted({entry_name for _, entry_name in self._ids_and_names(kind)}, key=str.casefold)
         msg = f"the document has no {kind} style {name!r}; it has: {', '.join(names) or 'none'}"
         raise ToolError(msg)
 
@@ -87,7 +87,7 @@ class WordStyles:
 
     def is_default(self, style_id: str) -> bool:
         """Tell whether a style is that of paragraphs without one."""
-        return style_id in {"", self._default("paragraph")}
+        return style_id in {"", self._default_id("paragraph")}
 
     def _all(self, kind: str) -> Iterator[BaseOxmlElement]:
         if self._root is not None:
@@ -95,19 +95,19 @@ class WordStyles:
                 if style.get(qn("w:type"), "paragraph") == kind:  # the type that the format assumes
                     yield style
 
-    def _named(self, kind: str) -> Iterator[tuple[str, str]]:
+    def _ids_and_names(self, kind: str) -> Iterator[tuple[str, str]]:
         for style in self._all(kind):
             name, style_id = style.find(qn("w:name")), style.get(qn("w:styleId"))
             if name is not None and style_id:
                 yield style_id, name.get(qn("w:val"), "")
 
     def _id_of(self, kind: str, style_name: str) -> str:
-        entries, style_name = list(self._named(kind)), style_name.casefold()
+        entries, style_name = list(self._ids_and_names(kind)), style_name.casefold()
         by_name = (style_id for style_id, name in entries if name.casefold() == style_name)
         by_id = (style_id for style_id, _ in entries if style_id.casefold() == style_name)
         return next(by_name, "") or next(by_id, "")
 
-    def _default(self, kind: str) -> str:
+    def _default_id(self, kind: str) -> str:
         defaults = (style for style in self._all(kind) if style.get(qn("w:default")) in {"1", "true", "on"})
         return next((style.get(qn("w:styleId"), "") for style in defaults), "")
 
@@ -123,7 +123,7 @@ class WordStyles:
             style_id = base.get(qn("w:val"), "") if base is not None else ""
 
     def _level_of(self, style_id: str) -> int | None:
-        for style in self._chain(style_id or self._default("paragraph")):
+        for style in self._chain(style_id or self._default_id("paragraph")):
             name = style.find(qn("w:name"))
             text = name.get(qn("w:val"), "") if name is not None else ""
             if text.casefold() == "title":
@@ -143,7 +143,7 @@ class WordStyles:
         style_id = next(
             key for number in range(len(style_ids) + 1) if (key := f"{stem}{number or ''}") not in style_ids
         )
-        base = self._default("paragraph")
+        base = self._default_id("paragraph")
         around = f"<w:basedOn w:val={quoteattr(base)}/><w:next w:val={quoteattr(base)}/>" if base else ""
         outline = f'<w:outlineLvl w:val="{level - 1}"/>' if level else ""
         self._root.append(

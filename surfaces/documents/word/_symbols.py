@@ -120,16 +120,18 @@ def equation_text(element: BaseOxmlElement) -> str:
 def _fraction(element: BaseOxmlElement, parts: _Parts) -> str:
     above, below = parts.get("num", ""), parts.get("den", "")
     return (
-        f"({above} over {below})" if _property(element, "type") == "noBar" else f"{_grouped(above)}/{_grouped(below)}"
+        f"({above} over {below})"
+        if _property(element, "type") == "noBar"
+        else f"{_parenthesize(above)}/{_parenthesize(below)}"
     )
 
 
 def _with_scripts(_: BaseOxmlElement, parts: _Parts) -> str:
-    return f"{_grouped(parts.get('e', ''))}{_scripts(parts)}"
+    return f"{_parenthesize(parts.get('e', ''))}{_scripts(parts)}"
 
 
 def _root(_: BaseOxmlElement, parts: _Parts) -> str:
-    return f"{_grouped(parts.get('deg', ''))}√({parts.get('e', '')})"
+    return f"{_parenthesize(parts.get('deg', ''))}√({parts.get('e', '')})"
 
 
 def _sum(element: BaseOxmlElement, parts: _Parts) -> str:
@@ -162,7 +164,7 @@ def _bar(element: BaseOxmlElement, parts: _Parts) -> str:
 _FORMS: dict[str, Callable[[BaseOxmlElement, _Parts], str]] = {
     "f": _fraction,
     **dict.fromkeys(("sSup", "sSub", "sSubSup"), _with_scripts),
-    "sPre": lambda _, parts: f"{_scripts(parts)}{_grouped(parts.get('e', ''))}",
+    "sPre": lambda _, parts: f"{_scripts(parts)}{_parenthesize(parts.get('e', ''))}",
     "rad": _root,
     "nary": _sum,
     "d": _brackets,
@@ -193,12 +195,12 @@ def _property(element: BaseOxmlElement, name: str, default: str = "") -> str:
     return default if sign is None else sign.get(f"{_MATH}val", "")
 
 
-def _grouped(text: str) -> str:
+def _parenthesize(text: str) -> str:
     return text if len(text) < 2 or text.isalnum() else f"({text})"
 
 
 def _script(mark: str, text: str) -> str:
-    return f"{mark}{_grouped(text)}" if text else ""
+    return f"{mark}{_parenthesize(text)}" if text else ""
 
 
 def _scripts(parts: _Parts) -> str:

@@ -121,7 +121,7 @@ def format_paragraphs(
     list_type: ListType | None = None,
     list_level: int = 1,
 ) -> None:
-    """Set the given properties of paragraphs; None and empty leave one."""
+    """Set properties of paragraphs; None or an empty text leaves a property as it is."""
     for paragraph in paragraphs:
         if style_id:
             paragraph.style = style_id

@@ -86,7 +86,7 @@ class Window:
     @property
     def desktop(self) -> OpenDesktop:
         """The desktop that it is on."""
-        return self.server._opened()
+        return self.server._require_desktop()
 
     def look(self, *, picture: bool = False) -> Observation:
         """Look at it."""

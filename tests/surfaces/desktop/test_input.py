@@ -12,7 +12,7 @@ FOREIGN = "漢字€ß"
 
 @pytest.fixture
 def screen(server):
-    opened = XScreen(server._opened().session.environment["DISPLAY"])
+    opened = XScreen(server._require_desktop().session.environment["DISPLAY"])
     yield opened
     opened.close()
 

@@ -15,7 +15,7 @@ def test_a_program_answers_as_soon_as_it_runs(start):
 
 
 def test_a_window_that_answers_no_pings_is_not_waited_for(server):
-    desktop = server._opened()
+    desktop = server._require_desktop()
     with_none = display.Display(desktop.screen.display.get_display_name())
     try:
         window = with_none.screen().root.create_window(0, 0, 10, 10, 0, 24)

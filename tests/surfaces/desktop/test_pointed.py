@@ -12,7 +12,7 @@ def open_at(server, start):
 
     def start_at(scale, *command):
         application = DesktopApplication("scaled", "scaled", ("env", f"GDK_SCALE={scale}", *command))
-        server._opened().applications["scaled"] = application
+        server._require_desktop().applications["scaled"] = application
         return start("scaled")
 
     return start_at

@@ -146,7 +146,7 @@ def test_no_way_to_press_a_replacing_button_gets_past_a_rule(work, kind):
     ],
 )
 def test_hazards_are_those_of_the_pressed_control(server, start, options, calls):
-    server._opened().applications["it"] = DesktopApplication("it", "it", options)
+    server._require_desktop().applications["it"] = DesktopApplication("it", "it", options)
     window = start("it")
     for (tool, control, keys), hazards in calls.items():
         arguments = {"control_id": window.control(control).id} if control else {}

@@ -745,7 +745,11 @@ def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentServer, 
 
 @pytest.mark.parametrize(
     ("name", "parser"),
-    [("a.csv", "_csv._table"), ("a.eml", "mail._mail_tools._parsed"), ("a.ics", "calendar._calendar_tools._rows")],
+    [
+        ("a.csv", "_csv._table"),
+        ("a.eml", "mail._mail_tools._parse_message"),
+        ("a.ics", "calendar._calendar_tools._rows"),
+    ],
 )
 def test_an_observation_parses_a_file_once(
     server: DocumentServer, call: Call, monkeypatch, name: str, parser: str

@@ -104,7 +104,7 @@ tell("fork", os.wait)
 @pytest.fixture(autouse=True)
 def no_trial_is_kept():
     yield
-    _isolation._tried.cache_clear()
+    _isolation._available_namespaces.cache_clear()
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_a_sandbox_that_does_not_hold_is_refused(work, tmp_path, monkeypatch, op
     (tmp_path / "bin" / "bwrap").write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
     (tmp_path / "bin" / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    _isolation._tried.cache_clear()
+    _isolation._available_namespaces.cache_clear()
     begin = partial(Supervisor.start, Settings.load(shells={"box": {"cwd": work, "isolated": True}}))
     with pytest.raises(SettingsError, match=f"isolation of commands .*{reason}") as refusal:
         begin(models={})
