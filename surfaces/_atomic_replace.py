@@ -63,8 +63,8 @@ def _folder_lock(folder: Path) -> Iterator[None]:
     try:
         while _lock(handle) is False:
             if time.monotonic() > end:
-                why = f"another program has locked the folder {folder.name!r} for more than {_LOCK_SECONDS:g} s"
-                raise TimeoutError(errno.ETIMEDOUT, why, str(folder))
+                reason = f"another program has locked the folder {folder.name!r} for more than {_LOCK_SECONDS:g} s"
+                raise TimeoutError(errno.ETIMEDOUT, reason, str(folder))
             time.sleep(_RETRY_SECONDS)
         yield
     finally:
@@ -176,10 +176,10 @@ def _delete_if_stale(spare: Path) -> None:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(spare, flags)
     try:
-        about = os.fstat(descriptor)
-        ours = os.name == "nt" or about.st_uid == os.geteuid()
-        locked = _lock(descriptor) if ours and stat.S_ISREG(about.st_mode) else False
-        if locked or (locked is None and about.st_mtime < time.time() - _STALE_SECONDS):
+        file_status = os.fstat(descriptor)
+        ours = os.name == "nt" or file_status.st_uid == os.geteuid()
+        locked = _lock(descriptor) if ours and stat.S_ISREG(file_status.st_mode) else False
+        if locked or (locked is None and file_status.st_mtime < time.time() - _STALE_SECONDS):
             spare.unlink()
     finally:
         os.close(descriptor)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 def is_link(path: Path) -> bool:
     """Return whether a path is a symbolic link or Windows reparse point."""
     try:
-        about = path.lstat()
+        file_status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISLNK(about.st_mode) or bool(getattr(about, "st_reparse_tag", 0))
+    return stat.S_ISLNK(file_status.st_mode) or bool(getattr(file_status, "st_reparse_tag", 0))
 
 
 def lock_file(path: Path) -> str:

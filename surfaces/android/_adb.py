@@ -270,8 +270,10 @@ class Adb:
                     await self._revive()
                     return await self._shell(serial, command, data, commit)
         except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
-            why = f"it took longer than {seconds:g} s" if isinstance(error, TimeoutError) else "the connection was lost"
-            msg = f"a command on the device {serial!r} was interrupted: {why}"
+            reason = (
+                f"it took longer than {seconds:g} s" if isinstance(error, TimeoutError) else "the connection was lost"
+            )
+            msg = f"a command on the device {serial!r} was interrupted: {reason}"
             raise InDoubtError(msg) from error
 
     async def _shell(self, serial: str, command: str, data: bytes, commit: Commit) -> Ran:

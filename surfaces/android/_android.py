@@ -155,17 +155,17 @@ class AndroidServer(Server):
             controls, omission_notes = screen.hierarchy.controls(look.budget)
         elif screen.state.awake:
             notes.append(f"The controls can't be listed: {screen.why}. Points of the picture can be tapped.")
-        picture, why = None, ""
+        picture, reason = None, ""
         if {*look.masked} - {control.id for control in controls} and (omission_notes or screen.hierarchy is None):
-            why = "The picture is not shown: a control that holds a secret may be in it, and where is not known."
+            reason = "The picture is not shown: a control that holds a secret may be in it, and where is not known."
         elif look.picture and screen.state.awake:
-            picture, why = await self._picture(device, screen)
+            picture, reason = await self._picture(device, screen)
         return Observation(
             controls=controls,
             window=facts,
             picture=picture,
             fingerprint=_fingerprint(screen),
-            notes=(*notes, *omission_notes, *filter(None, (why,))),
+            notes=(*notes, *omission_notes, *filter(None, (reason,))),
         )
 
     async def fingerprint(self, target: Target) -> str:  # type: ignore[override]

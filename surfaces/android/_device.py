@@ -335,12 +335,12 @@ class Device:
     async def _dump(self) -> Hierarchy:
         ran = await self.shell(_DUMP.format(folder=FOLDER, name=self.name), _DUMP_SECONDS)
         if not ran.text.strip():
-            why = ran.error or "the answer is empty"
-            if "idle state" in why:
-                why = _MOVING
-            elif "already registered" in why:
-                why = "another program on the device uses uiautomator: end it"
-            raise UnlistedError(why)
+            reason = ran.error or "the answer is empty"
+            if "idle state" in reason:
+                reason = _MOVING
+            elif "already registered" in reason:
+                reason = "another program on the device uses uiautomator: end it"
+            raise UnlistedError(reason)
         try:
             return Hierarchy(ran.text.strip())
         except HierarchyError as error:

@@ -133,20 +133,24 @@ class CsvTools(formats.FormatTools):
                 raise ToolError(msg)
             if table.unclosed:
                 first, stop = table.spans[-1]
-                how = "write its last cell again with write_cell"
+                advice = "write its last cell again with write_cell"
                 if stop - first > 1:  # that would delete lines that belong to other rows
-                    how = f"its last cell holds all lines from {first + 1} to {stop}; a person has to repair the file"
-                msg = f"row {len(table.rows)} lacks a closing quotation mark: {how}"
+                    advice = (
+                        f"its last cell holds all lines from {first + 1} to {stop}; a person has to repair the file"
+                    )
+                msg = f"row {len(table.rows)} lacks a closing quotation mark: {advice}"
                 raise ToolError(msg)
             totals = totals_at_end(table.rows)
-            at = table.spans[-len(totals)][0] if totals else len(table.lines)
+            insert_line = table.spans[-len(totals)][0] if totals else len(table.lines)
             end = table.line_break
             separator = end if table.lines and not table.end(len(table.lines)) else ""
             fractions = {n for row in rows for n, cell in enumerate(row) if isinstance(cell, float)}
             decimals = decimals_of(table.rows, fractions)
             added = (table.line([_text_of(cell, decimals.get(n)) for n, cell in enumerate(row)], end) for row in rows)
             separator = "" if totals else separator
-            file.data = table.coding.encoded("".join([*table.lines[:at], separator, *added, *table.lines[at:]]))
+            file.data = table.coding.encoded(
+                "".join([*table.lines[:insert_line], separator, *added, *table.lines[insert_line:]])
+            )
             answer: Answer = {"rows_added": len(rows), "rows": len(table.rows) + len(rows), **table.coding.notes}
             return file.answers({**answer, "totals_not_updated": [*filter(None, totals)]} if totals else answer)
 
@@ -210,16 +214,16 @@ def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") 
     """
     coding = decoded(snapshot, encoding)
     lines = list(io.StringIO(coding.text, newline=""))
-    named = _NAMED.fullmatch(lines[0]) if lines else None
-    row_start = first_line = 1 if named else 0
-    used = delimiter
-    if used == "auto" and named:
-        used = named[2]
-    elif used == "auto":
-        used = "\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text)
+    match = _NAMED.fullmatch(lines[0]) if lines else None
+    row_start = first_line = 1 if match else 0
+    separator = delimiter
+    if separator == "auto" and match:
+        separator = match[2]
+    elif separator == "auto":
+        separator = "\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text)
     rows: list[list[str]] = []
     spans: list[tuple[int, int]] = []
-    reader = csv.reader(lines[first_line:], delimiter=used)
+    reader = csv.reader(lines[first_line:], delimiter=separator)
     cells = 0
     csv.field_size_limit(_LONGEST_CELL)
     try:
@@ -235,7 +239,7 @@ def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") 
     except csv.Error as error:
         msg = f"{snapshot.document!r} can't be read as a table: line {first_line + reader.line_num}: {error}"
         raise ToolError(msg) from error
-    return CsvTable(rows, lines, spans, used, coding)
+    return CsvTable(rows, lines, spans, separator, coding)
 
 
 def _delimiter_of(text: str) -> str:

@@ -72,8 +72,8 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
             fields = 0
             while page <= count and len(tables) < limit and (not tables or time.monotonic() < until):
                 if _directions_of(pdf.pages[page - 1])[:1] not in ([], ["ltr"]):
-                    what = f"the text of page {page} is turned, so no table is found; read_text reads it"
-                    return {"error": what}, b""
+                    reason = f"the text of page {page} is turned, so no table is found; read_text reads it"
+                    return {"error": reason}, b""
                 page_tables = pdf.pages[page - 1].extract_tables()
                 # Empty grids are left out.
                 tables.append([table for table in page_tables if any(cell for row in table for cell in row)])
@@ -91,11 +91,11 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
             pictures += len(pdf.pages[page - 1].images)
             pdf.pages[page - 1].close()
             page += 1
-        about = {name: str(text) for name, text in pdf.metadata.items() if name in {"Title", "Author"} and text}
+        metadata = {name: str(text) for name, text in pdf.metadata.items() if name in {"Title", "Author"} and text}
         unseen = _unseen_parts(pdf.doc.catalog)
         unseen = {"pictures": pictures, **unseen, "drawn notes": drawn["drawn"]}
         unseen["embedded files"] += drawn["file"]
-        return {"pages": count, "texts": texts, "metadata": about, "unseen": unseen}, b""
+        return {"pages": count, "texts": texts, "metadata": metadata, "unseen": unseen}, b""
 
 
 def _page_text(page: Any) -> tuple[str, collections.Counter[str]]:
@@ -274,7 +274,7 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
     # Pillow gives the upright size of a TIFF, and would decode the pixels of a PNG to look for a mark behind them.
     marked = picture.format != "TIFF" and (picture.format != "PNG" or "exif" in picture.info)
     sideways = marked and picture.getexif().get(ORIENTATION) in {5, 6, 7, 8}
-    about = {
+    facts = {
         "width": picture.height if sideways else picture.width,
         "height": picture.width if sideways else picture.height,
         "format": picture.format,
@@ -282,10 +282,10 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
         "frames": getattr(picture, "n_frames", 1),
     }
     if request["what"] == "size":
-        return about, b""
+        return facts, b""
     if request["what"] == "pixels":
         picture.load()
-        return about, b""
+        return facts, b""
     from PIL import ImageOps
 
     if picture.mode == "F":

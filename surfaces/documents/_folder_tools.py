@@ -63,8 +63,8 @@ class FolderTools:
                 break
             if fnmatch.fnmatchcase(path.name.casefold(), pattern.casefold()):
                 match_count += 1
-                if len(entries) < _LISTED and (about := self._about(path)):
-                    entries.append(about)
+                if len(entries) < _LISTED and (facts := self._about(path)):
+                    entries.append(facts)
         answer: Answer = {"files": entries, "left_out": match_count - len(entries)}
         return answer if entry_count <= _SEARCHED else {**answer, "searched": f"only the first {_SEARCHED} files"}
 

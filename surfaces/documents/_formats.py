@@ -170,9 +170,9 @@ def _run_reader(request: str, snapshot: Snapshot) -> tuple[dict[str, Any], bytes
     try:
         answer: dict[str, Any] = json.loads(head)
     except ValueError:
-        why = short(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2], 200)
+        reason = short(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2], 200)
         return {
-            "error": f"its reader ended with code {done.returncode}: {why or 'it took too much memory or time'}"
+            "error": f"its reader ended with code {done.returncode}: {reason or 'it took too much memory or time'}"
         }, b""
     return answer, content
 

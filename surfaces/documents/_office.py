@@ -89,16 +89,16 @@ def report_unreadable_part(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """
 
     @functools.wraps(function)
-    def run(*arguments: _P.args, **named: _P.kwargs) -> _R:
+    def run(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
         token = READING.set(None)
         try:
-            return function(*arguments, **named)
+            return function(*arguments, **keywords)
         except _UNEXPECTED as error:
             if (read := READING.get()) is None:
                 raise
             document, part = read
-            why = f"{type(error).__name__}: {short(str(error), 200)}"
-            msg = f"{document!r} can't be read: its part {part} holds something unexpected ({why}); it is unchanged"
+            reason = f"{type(error).__name__}: {short(str(error), 200)}"
+            msg = f"{document!r} can't be read: its part {part} holds something unexpected ({reason}); it is unchanged"
             raise ToolError(msg) from error
         finally:
             READING.reset(token)
@@ -148,12 +148,12 @@ def damaged(name: str, error: Exception | str) -> ToolError:
 
     Only malformed bytes are called damaged: a library's other errors, a time-out and a full memory do not prove it.
     """
-    why = error if isinstance(error, str) else reason_of(error)
+    reason = error if isinstance(error, str) else reason_of(error)
     if isinstance(error, (str, *_MALFORMED)):
-        return ToolError(f"{name!r} is damaged and can't be opened ({why}); it is unchanged")
+        return ToolError(f"{name!r} is damaged and can't be opened ({reason}); it is unchanged")
     if isinstance(error, (OSError, MemoryError)):
-        return ToolError(f"{name!r} was not read ({why}); it may be in order, and is unchanged; try again")
-    msg = f"{name!r} can't be opened here ({why}); it may be in order, and is unchanged; save it again in Office"
+        return ToolError(f"{name!r} was not read ({reason}); it may be in order, and is unchanged; try again")
+    msg = f"{name!r} can't be opened here ({reason}); it may be in order, and is unchanged; save it again in Office"
     return ToolError(msg)
 
 

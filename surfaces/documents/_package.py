@@ -126,9 +126,9 @@ class Package:
         self._edited.discard(name)
         self._parts[name] = content
 
-    def damaged(self, why: Exception | str) -> ToolError:
+    def damaged(self, reason: Exception | str) -> ToolError:
         """Make the error for a file that can't be understood."""
-        return _office.damaged(self.document, why)
+        return _office.damaged(self.document, reason)
 
     def relationships(self, part: str) -> list[Relationship]:
         """List a part's links; the package's own for the empty name."""

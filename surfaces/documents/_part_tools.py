@@ -173,8 +173,8 @@ class PartTools:
             grid = grid_of(texts.find_table(word, part))
         else:
             grid = pdf.grid_of(_pdf_table(snapshot, part, further.pop("page", None)))
-        how = {"numbers": True, "decimal": "auto", "header": True, **further}
-        return answer_of(grid, start=0, limit=_ALL, **how)["rows"]
+        options = {"numbers": True, "decimal": "auto", "header": True, **further}
+        return answer_of(grid, start=0, limit=_ALL, **options)["rows"]
 
     def _text(self, snapshot: Snapshot, part: str, **further: Any) -> str:
         match snapshot.root:

@@ -108,8 +108,8 @@ class PdfTools(formats.FormatTools):
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of pages, the title and the author."""
         reader_answer = _read(snapshot, 1, limit=1)
-        about: dict[str, str] = reader_answer["metadata"]
-        facts: dict[str, JsonValue] = {name.lower(): short(text) for name, text in about.items()}
+        metadata: dict[str, str] = reader_answer["metadata"]
+        facts: dict[str, JsonValue] = {name.lower(): short(text) for name, text in metadata.items()}
         unseen = _unseen(reader_answer)
         return {"pages": reader_answer["pages"], **facts, **({"not_shown": unseen} if unseen else {})}
 

@@ -62,14 +62,14 @@ class PictureTools(FormatTools):
             msg = f"{path!r} is refused: pictures are saved as {', '.join(_FORMATS)}"
             raise ToolError(msg)
         self._workspace.resolve_new(path)
-        about = self.facts(snapshot)
-        if width is None and height is None and about["format"] == _FORMATS[suffix]:
+        facts = self.facts(snapshot)
+        if width is None and height is None and facts["format"] == _FORMATS[suffix]:
             return self._workspace.create(path, snapshot.data)
         _, picture_data = read_in_process(
             {
                 "what": "convert",
                 "format": _FORMATS[suffix],
-                "size": _size(about, width, height),
+                "size": _size(facts, width, height),
                 "options": {"quality": 90} if _FORMATS[suffix] in {"JPEG", "WEBP"} else {},
             },
             snapshot,
@@ -104,11 +104,11 @@ def text_in(snapshot: Snapshot, language: str = "eng") -> str:
     return text.strip()
 
 
-def _size(about: dict[str, JsonValue], width: int | None, height: int | None) -> list[JsonValue] | None:
+def _size(facts: dict[str, JsonValue], width: int | None, height: int | None) -> list[JsonValue] | None:
     """Return the new width and height; None to keep them."""
     if width is None and height is None:
         return None
-    old_width, old_height = int(str(about["width"])), int(str(about["height"]))
+    old_width, old_height = int(str(facts["width"])), int(str(facts["height"]))
     wide = width or max(1, round(old_width * (height or 1) / old_height))
     high = height or max(1, round(old_height * wide / old_width))
     if max(wide, high) > _MOST_SIDE or math.prod((wide, high)) > 100_000_000:

@@ -140,8 +140,8 @@ async def _pdf_of(snapshot: Snapshot) -> bytes:
             raise ToolError(msg) from None
         pdf_path = home / "out" / "document.pdf"
         if not pdf_path.is_file():
-            why = short(done.err.decode("utf-8", "replace"), 200) or f"it ended with code {done.code}"
-            msg = f"LibreOffice made no PDF of {snapshot.document!r}: {why}"
+            reason = short(done.err.decode("utf-8", "replace"), 200) or f"it ended with code {done.code}"
+            msg = f"LibreOffice made no PDF of {snapshot.document!r}: {reason}"
             raise ToolError(msg)
         return await asyncio.to_thread(pdf_path.read_bytes)
 

@@ -72,14 +72,14 @@ def short(text: str, limit: int = _NAME) -> str:
 def nearest(name: str, names: Iterable[str]) -> str:
     """Format the most similar name as an error's end, else nothing."""
     spellings = {spelling.casefold(): spelling for spelling in names}
-    return did_you_mean(name.casefold(), spellings, show=lambda near: repr(spellings[near]), cutoff=0.6)
+    return did_you_mean(name.casefold(), spellings, show=lambda key: repr(spellings[key]), cutoff=0.6)
 
 
 def listed(names: Iterable[object]) -> str:
     """List names in an error: the first ones, and how many follow."""
-    every = [short(str(name)) for name in names]
-    more = [f"{len(every) - _MOST_LISTED} more"] if len(every) > _MOST_LISTED else []
-    return ", ".join([*every[:_MOST_LISTED], *more]) or "none"
+    short_names = [short(str(name)) for name in names]
+    more = [f"{len(short_names) - _MOST_LISTED} more"] if len(short_names) > _MOST_LISTED else []
+    return ", ".join([*short_names[:_MOST_LISTED], *more]) or "none"
 
 
 def same_words(first: str, second: str) -> bool:

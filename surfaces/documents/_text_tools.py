@@ -83,21 +83,21 @@ def decoded(snapshot: Snapshot, encoding: str = "auto") -> Decoded:
     """
     data, name = snapshot.data, snapshot.document
     mark, marked = next(((mark, marked) for mark, marked in MARKS if data.startswith(mark)), (b"", ""))
-    guessed, used = False, marked
+    guessed, encoding_name = False, marked
     if encoding != "auto":
-        used = check_encoding(encoding)
-        if used in _MARKED:  # the mark says which order of bytes; without one, it is not added
-            used = marked or _MARKED[used] or detect_encoding(data)[0]
-        mark = mark if used == marked else b""
+        encoding_name = check_encoding(encoding)
+        if encoding_name in _MARKED:  # the mark says which order of bytes; without one, it is not added
+            encoding_name = marked or _MARKED[encoding_name] or detect_encoding(data)[0]
+        mark = mark if encoding_name == marked else b""
     elif not marked:
-        used, guessed = detect_encoding(data)
-    if not used:
+        encoding_name, guessed = detect_encoding(data)
+    if not encoding_name:
         msg = f"{name!r} is not a text: it has zero bytes"
         raise ToolError(msg)
     try:
-        return Decoded(data[len(mark) :].decode(used), used, mark, guessed)
+        return Decoded(data[len(mark) :].decode(encoding_name), encoding_name, mark, guessed)
     except UnicodeDecodeError as error:
-        msg = f"{name!r} is damaged, or not in {used}: byte {error.start + 1} fits no character"
+        msg = f"{name!r} is damaged, or not in {encoding_name}: byte {error.start + 1} fits no character"
         raise ToolError(msg) from None
 
 

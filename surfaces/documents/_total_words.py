@@ -75,8 +75,8 @@ def total_label(text: str) -> LabelKind:
         return "whole"
     words = label.split()
     ends = (" ".join(part).strip(_EDGES) for n in range(1, _LONGEST_NAME + 1) for part in (words[:n], words[-n:]))
-    named = any(end in _PARTS for end in ends)
-    return "part" if named or label.startswith(_UNSPACED) or label.endswith(_UNSPACED) else ""
+    names_part = any(end in _PARTS for end in ends)
+    return "part" if names_part or label.startswith(_UNSPACED) or label.endswith(_UNSPACED) else ""
 
 
 def totals_at_end(rows: list[list[str]]) -> list[str]:

@@ -246,12 +246,12 @@ class Workspace:
         """
         path = self.path(document)
         try:
-            about = path.stat()
-            if not stat.S_ISREG(about.st_mode):
+            file_status = path.stat()
+            if not stat.S_ISREG(file_status.st_mode):
                 msg = f"{document!r} is not a file"
                 raise ToolError(msg)
-            if about.st_size > self.max_bytes:
-                msg = f"{document!r} is too large: {about.st_size} bytes, and at most {self.max_bytes} are read"
+            if file_status.st_size > self.max_bytes:
+                msg = f"{document!r} is too large: {file_status.st_size} bytes, and at most {self.max_bytes} are read"
                 raise ToolError(msg)
             data = read_file(path)
         except FileNotFoundError:
@@ -264,7 +264,7 @@ class Workspace:
         with self._lock:
             if remember or document not in self._observed_marks:
                 self._observed_marks[document] = mark
-        return Snapshot(document, path, data, mark, about.st_mtime, stat.S_IMODE(about.st_mode))
+        return Snapshot(document, path, data, mark, file_status.st_mtime, stat.S_IMODE(file_status.st_mode))
 
     def read_unchanged(self, document: str) -> Snapshot:
         """Read a document that must be unchanged since it was last observed.

@@ -293,8 +293,8 @@ def _description(event: Any) -> str:
     """Return the description, from the formatted one where there is no other."""
     text = str(event.get("DESCRIPTION", ""))
     text = text or html_to_text(str(event.get("X-ALT-DESC") or event.get("STYLED-DESCRIPTION") or ""))
-    more = len(text) - _LONGEST_TEXT
-    return text if more <= 0 else f"{text[:_LONGEST_TEXT]}… ({more} more characters)"
+    excess = len(text) - _LONGEST_TEXT
+    return text if excess <= 0 else f"{text[:_LONGEST_TEXT]}… ({excess} more characters)"
 
 
 def _replaced_occurrence(events: Events, number: int) -> str:

@@ -84,8 +84,8 @@ def move(events: Events, number: int, start: dt.date | None, end: dt.date | None
     series, old = events[number], events[number]["DTSTART"].dt
     overrides = overrides_of(events, number) if start is not None else []
     if "EXRULE" in series or any(events[n]["RECURRENCE-ID"].params.get("RANGE") for n in overrides):
-        why = "has a rule of exceptions (EXRULE)" if "EXRULE" in series else "has an event for all later occurrences"
-        msg = f"the series {why}, so that it can't be moved; let a person change it"
+        reason = "has a rule of exceptions (EXRULE)" if "EXRULE" in series else "has an event for all later occurrences"
+        msg = f"the series {reason}, so that it can't be moved; let a person change it"
         raise ToolError(msg)
     shift = _Shift(old, old if start is None else _local(start, old))
     if end is not None:

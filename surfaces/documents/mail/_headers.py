@@ -32,14 +32,14 @@ _UNFIT = {"Cc", "Cs", "Zl", "Zp"}
 """Unicode's categories of control characters, halves of pairs, and separators of lines and paragraphs."""
 
 
-def header_text(text: str, what: str) -> str:
+def header_text(text: str, part_name: str) -> str:
     """Return the text that a reader of a header would see.
 
     The result has no encoded words, so that nothing in it is decoded again.
 
     Args:
         text: The text as it was given, in any form of encoded words.
-        what: The part of the message, for the error.
+        part_name: The part of the message, for the error.
 
     Raises:
         ToolError: If it has a line break or a control character, or an encoded word that can't be decoded.
@@ -48,12 +48,12 @@ def header_text(text: str, what: str) -> str:
     for _ in range(_MOST_LAYERS):
         decoded_text = _WORD.sub(_decode_word, _BETWEEN.sub(r"\1", decoded_text))
     if _UNDECODED_WORD.search(decoded_text):
-        msg = f"{what} {text!r} has an encoded word that can't be decoded; write the text itself"
+        msg = f"{part_name} {text!r} has an encoded word that can't be decoded; write the text itself"
         raise ToolError(msg)
     decoded_text = decoded_text.replace("\t", " ")
     unfit = next((sign for sign in decoded_text if unicodedata.category(sign) in _UNFIT), None)
     if unfit is not None:
-        msg = f"{what} {text!r} has the character {unfit!r}, which a header can't hold; remove it"
+        msg = f"{part_name} {text!r} has the character {unfit!r}, which a header can't hold; remove it"
         raise ToolError(msg)
     return decoded_text
 
@@ -83,27 +83,27 @@ def with_headers(data: bytes, names: Collection[str], headers: Iterable[bytes], 
     A header that is not there yet goes to the end of the headers.
     """
     blocks: list[bytes] = []
-    at = 0
+    offset = 0
     for line in _HEADER_LINE.finditer(data):
-        if line.start() != at:
+        if line.start() != offset:
             break
         if blocks and line[0][:1] in b" \t":
             blocks[-1] += line[0]
         else:
             blocks.append(line[0])
-        at = line.end()
+        offset = line.end()
     if blocks and not blocks[-1].endswith((b"\r", b"\n")):
         blocks[-1] += line_end
     for header in headers:
         index = next((n for n, block in enumerate(blocks) if _name_of(block) == _name_of(header)), None)
         blocks = [block for n, block in enumerate(blocks) if n == index or _name_of(block) != _name_of(header)]
         blocks[len(blocks) if index is None else index : None if index is None else index + 1] = [header]
-    written = {_name_of(header) for header in headers}
-    gone = {name.lower().encode() for name in names} - written
-    body = data[at:]
-    if not at and body and not body.startswith((b"\r", b"\n")):
+    new_names = {_name_of(header) for header in headers}
+    removed_names = {name.lower().encode() for name in names} - new_names
+    body = data[offset:]
+    if not offset and body and not body.startswith((b"\r", b"\n")):
         body = line_end + body  # it has had no headers
-    return b"".join(block for block in blocks if _name_of(block) not in gone) + (body or line_end)
+    return b"".join(block for block in blocks if _name_of(block) not in removed_names) + (body or line_end)
 
 
 def _name_of(header: bytes) -> bytes:

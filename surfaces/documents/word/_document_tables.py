@@ -148,18 +148,18 @@ def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
     """
     grid = grid_of(table)
     height, width = len(grid.texts), len(grid.texts[0]) if grid.texts else 0
-    for numbers, size, what in ((rows, height, "row"), (columns, width, "column")):
+    for numbers, size, kind in ((rows, height, "row"), (columns, width, "column")):
         if wrong := sorted(number + 1 for number in numbers if number >= size):
-            msg = f"the table has no {what} {wrong[0]}; it has {height} rows and {width} columns"
+            msg = f"the table has no {kind} {wrong[0]}; it has {height} rows and {width} columns"
             raise ToolError(msg)
         if size and len(numbers) == size:
-            msg = f"these are all {what}s of the table; delete the whole table with delete_control instead"
+            msg = f"these are all {kind}s of the table; delete the whole table with delete_control instead"
             raise ToolError(msg)
-    for row, column, down, across in grid.merged:
-        stays = not columns.issuperset(range(column, column + across))
-        if row in rows and stays and not rows.issuperset(range(row, row + down)):
+    for row, column, row_count, column_count in grid.merged:
+        stays = not columns.issuperset(range(column, column + column_count))
+        if row in rows and stays and not rows.issuperset(range(row, row + row_count)):
             msg = (
-                f"row {row + 1}, column {column + 1} is merged with the rows down to {row + down}; "
+                f"row {row + 1}, column {column + 1} is merged with the rows down to {row + row_count}; "
                 f"delete these rows too, or leave row {row + 1}"
             )
             raise ToolError(msg)

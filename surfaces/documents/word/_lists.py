@@ -102,8 +102,8 @@ def _kind_of(file: WordFile, num: str, level: int) -> ListType | None:
     if not root:
         return None
     entries = file.package.tree(root)
-    named = (entry for entry in entries.iterchildren(qn("w:num")) if entry.get(qn("w:numId")) == num)
-    link = next((entry.find(qn("w:abstractNumId")) for entry in named), None)
+    definitions = (entry for entry in entries.iterchildren(qn("w:num")) if entry.get(qn("w:numId")) == num)
+    link = next((entry.find(qn("w:abstractNumId")) for entry in definitions), None)
     abstract_id = link.get(qn("w:val")) if link is not None else None
     for entry in entries.iterchildren(qn("w:abstractNum")):
         if entry.get(qn("w:abstractNumId")) == abstract_id:
@@ -139,8 +139,8 @@ def _new_list(file: WordFile, kind: ListType) -> str:
 
 
 def _unused_id(root: BaseOxmlElement, tag: str, key: str) -> str:
-    used = (entry.get(qn(key), "") for entry in root.iterchildren(qn(tag)))
-    return str(max((int(value) for value in used if value.isdigit()), default=0) + 1)
+    ids = (entry.get(qn(key), "") for entry in root.iterchildren(qn(tag)))
+    return str(max((int(value) for value in ids if value.isdigit()), default=0) + 1)
 
 
 def _level_xml(kind: ListType, level: int) -> str:

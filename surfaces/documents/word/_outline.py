@@ -149,11 +149,11 @@ def outline(controls: Iterable[Control]) -> list[JsonValue]:
             lines.append((f"{'  ' * (int(str(control.detail['level'])) - 1)}{control.name}", Counter()))
         elif lines:
             lines[-1][1][control.kind] += 1
-    counted = (
+    summaries = (
         (line, ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items()))
         for line, counts in lines[:_MAX_OUTLINE]
     )
-    headings: list[JsonValue] = [f"{line} ({summary})" if summary else line for line, summary in counted]
+    headings: list[JsonValue] = [f"{line} ({summary})" if summary else line for line, summary in summaries]
     return [*headings, f"({len(lines) - _MAX_OUTLINE} more headings)"] if len(lines) > _MAX_OUTLINE else headings
 
 

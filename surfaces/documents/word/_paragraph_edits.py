@@ -82,9 +82,9 @@ def set_text(paragraph: Paragraph, text: str) -> None:
     Raises:
         ToolError: If the paragraph holds more than text (a link, picture, page break, note …), which would be lost.
     """
-    more = {child.tag for child in paragraph._p.iterchildren()} - _PLAIN
-    more |= {child.tag for run in paragraph._p.iter(qn("w:r")) for child in run.iterchildren()} - _PLAIN_RUN
-    names = [tag.rpartition("}")[2] for tag in more]
+    tags = {child.tag for child in paragraph._p.iterchildren()} - _PLAIN
+    tags |= {child.tag for run in paragraph._p.iter(qn("w:r")) for child in run.iterchildren()} - _PLAIN_RUN
+    names = [tag.rpartition("}")[2] for tag in tags]
     kinds = {break_element.get(qn("w:type")) for break_element in paragraph._p.iter(qn("w:br"))} & _BREAKS
     obstacles = sorted({_WORDS.get(name, name) for name in names} | {f"a {kind} break" for kind in kinds})
     if obstacles:
@@ -128,22 +128,24 @@ class Replacement:
         pieces = list(texts_of(paragraph))
         paragraph_text = "".join(text for _, text in pieces)
         matches = [match for match in self.pattern.finditer(paragraph_text) if match.group()]
-        touched: list[BaseOxmlElement] = []
+        changed_pieces: list[BaseOxmlElement] = []
         for match in reversed(matches):  # the last one first, so that earlier positions stay valid
-            covered = list(_covered_pieces(pieces, *match.span()))
+            match_pieces = list(_covered_pieces(pieces, *match.span()))
             if reason := next(
-                (self.sources.reasons[piece] for piece, *_ in covered if piece in self.sources.reasons), ""
+                (self.sources.reasons[piece] for piece, *_ in match_pieces if piece in self.sources.reasons), ""
             ):
                 self.skip_counts[reason] += counted
                 continue
             self.count += counted
             self.matches.add(match.group())
-            for number, (piece, first, last) in enumerate(covered):
+            for number, (piece, first, last) in enumerate(match_pieces):
                 _put_text(piece, first, last, "" if number else self.new)
-                touched.append(piece)
-        fill_placeholders(touched)
+                changed_pieces.append(piece)
+        fill_placeholders(changed_pieces)
         of_link = self.sources.links
-        links = dict.fromkeys(of_link[piece] for piece in reversed(touched) if piece in of_link) if counted else {}
+        links = (
+            dict.fromkeys(of_link[piece] for piece in reversed(changed_pieces) if piece in of_link) if counted else {}
+        )
         for link in links:
             words = [piece.text or "" for piece, _ in shown_texts(paragraph) if of_link.get(piece) is link]
             self.links.append("".join(words))

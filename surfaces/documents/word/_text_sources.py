@@ -212,9 +212,9 @@ def _control_reason(element: BaseOxmlElement) -> str:
             return "a group whose content is locked"
         if names & _BINDINGS:
             return "a content control that shows a property or custom data of the document"
-        for tag, what in ((qn("w:dropDownList"), "a drop-down list"), (_CHECK_BOX, "a check box")):
+        for tag, description in ((qn("w:dropDownList"), "a drop-down list"), (_CHECK_BOX, "a check box")):
             if tag in names:
-                return f"{what}, which holds its state apart from its text"
+                return f"{description}, which holds its state apart from its text"
         date = properties.find(qn("w:date"))
         if date is not None and date.get(qn("w:fullDate")):
             return "a date control, which holds its date apart from its text"

@@ -199,9 +199,9 @@ class WordTools(WordTableTools, WordFormatTools):
             reasons = "; ".join(replacement.skip_counts)
             if not replacement.count:
                 words = {word for paragraph in paragraphs for word in visible_text(paragraph).split()}
-                why = f"stands only in {reasons}" if skip_notes else "does not occur there"
-                near = "" if skip_notes else nearest(find_text, words)
-                msg = f"{find_text!r} {why}; nothing was replaced{near}"
+                explanation = f"stands only in {reasons}" if skip_notes else "does not occur there"
+                suggestion = "" if skip_notes else nearest(find_text, words)
+                msg = f"{find_text!r} {explanation}; nothing was replaced{suggestion}"
                 raise ToolError(msg)
             answer: Answer = {"replaced": replacement.count}
             notes = {
