@@ -131,7 +131,9 @@ class Agent(ScheduledActor):
     def on_receive(self, message: Inbox) -> None:
         """Handle one message; every error becomes an `AgentCrashedError`.
 
-        Otherwise Pykka would answer a `SystemExit` by stopping every actor of the process.
+        Called for each message of the mailbox, on the event loop's thread, one at a time. It may raise: the agent then
+        dies, `on_failure` is called, and the root restarts its run from the journal. `receive` is the method to
+        override. Without the conversion Pykka would answer a `SystemExit` by stopping every actor of the process.
         """
         try:
             self.receive(message)
@@ -144,11 +146,21 @@ class Agent(ScheduledActor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Report the crash to the root; the actor is dead."""
+        """Report the crash to the root; the actor is dead.
+
+        Called once, right after `on_receive` raised, on the event loop's thread. It must not raise: Pykka would only
+        log that, and the root would learn of the crash no earlier than at its next check for stalled runs. An override
+        calls this one.
+        """
         self._context.crashed(self.address, exception_value or AgentCrashedError(self.address), self.actor_urn)
 
     def receive(self, message: Inbox) -> None:
-        """Handle one message; one that is stale only emits an event."""
+        """Handle one message; one that is stale only emits an event.
+
+        The hook for agents of a program's own. Called by `on_receive`, on the event loop's thread, also within another
+        call, when a run takes its next step at once. It must not block, since all agents share the thread. It may
+        raise, which is a crash of the agent.
+        """
         match message:
             case Assign():
                 self._begin(message)
