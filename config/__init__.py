@@ -1,13 +1,10 @@
 """Typed settings with defaults, prompts, plug-ins, redaction, and the log."""
 
 from callboard.config._check_programs import all_check_programs
-from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
-from callboard.config._kinds import check_kind
 from callboard.config._limits import BudgetSettings, DailyBudget, Limits
-from callboard.config._logging import EventLog, LabelledEvent, log_line
-from callboard.config._observe import ObserveSettings
+from callboard.config._logging import EventLog, HostLog, LabelledEvent, log_line
 from callboard.config._plugin_options import fitting_options, parameters_of
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, plugin_text
 from callboard.config._policy import DEFAULT_RULES, PolicySettings
@@ -39,13 +36,14 @@ from callboard.config._sections import (
     McpServer,
     McpTool,
     Models,
+    ObserveSettings,
     Prompts,
     ShellSettings,
+    SupervisionSettings,
     SurfacePlugin,
     SystemSettings,
 )
-from callboard.config._settings import Settings, check_kinds
-from callboard.config._supervision import SupervisionSettings
+from callboard.config._settings import Settings, check_kind, check_kinds
 from callboard.config._yaml import YamlError, load_yaml, parse_yaml
 from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits
 

@@ -20,7 +20,6 @@ import structlog
 from pydantic import JsonValue
 from pydantic_core import to_json, to_jsonable_python
 
-from callboard.config._host_log import HOST, SILENT
 from callboard.config._keys import output_redactor
 from callboard.config._log_file import LogFile
 from callboard.config._log_writer import AT_ONCE, LogWriter
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
+
 
 _Line = TypeVar("_Line")
 
@@ -347,3 +347,26 @@ def _tamed(value: Any) -> Any:
     if isinstance(value, list):
         return [_tamed(item) for item in value]
     return value
+
+
+HOST = logging.getLogger("callboard")
+"""The logger ``callboard``, which the host program configures."""
+SILENT: list[logging.Handler] = [logging.NullHandler()]
+"""Its handlers if the host program has added none."""
+HOST.addHandler(SILENT[0])  # otherwise an unconfigured `logging` prints warnings to stderr
+
+
+class HostLog(logging.LoggerAdapter[logging.Logger]):
+    """A logger that never raises.
+
+    Handlers and filters of the host program can't end a thread.
+    """
+
+    def __init__(self) -> None:
+        """Log as ``callboard``."""
+        super().__init__(HOST, {})
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log a message; it is lost if that raises."""
+        with contextlib.suppress(BaseException):
+            super().log(level, msg, *args, **{**kwargs, "stacklevel": 2})  # the caller's line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, SecretStr, field_seriali
 from callboard.config._plugin_options import Options
 from callboard.config._secrets_in_urls import in_arguments, in_url, masked
 from callboard.config._section import Section, Span
-from callboard.messages import AgentKind, Effect, Hazard, KindName
+from callboard.messages import AgentKind, Effect, Hazard, KindName, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -392,3 +393,44 @@ class JournalSettings(Section):
     `budget.daily`, the tasks that ended on the current day are kept, also past these days and this size."""
     in_doubt: Literal["ask", "fail"] = "ask"
     """The handling of an action whose outcome before a crash is unknown: ask a person, or fail the run."""
+
+
+class ObserveSettings(Section):
+    """Optional traces and metrics for monitoring, in addition to the log."""
+
+    traces: bool = False
+    """Whether each task becomes an OpenTelemetry trace, sent to the host program's tracer provider;
+    needs `pip install 'callboard[otel]'`."""
+    metrics: bool = False
+    """Whether tasks, steps, calls, tokens and failures are counted, for `Supervisor.metrics`; needs
+    `pip install 'callboard[prometheus]'`."""
+
+
+Delay = Annotated[Seconds, Field(ge=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]
+"""A time that a clock can wait, in seconds; may be 0."""
+
+
+class SupervisionSettings(Section):
+    """Restarts of crashed agents, and hang detection."""
+
+    intensity: int = Field(default=3, ge=0)
+    """The most restarts of one agent within `period`; after one more crash, its subtask ends as an error. The same
+    limit holds for restarts of, and reconnections to, an MCP server."""
+    period: Span = 60.0
+    """The period of `intensity`, in seconds of an agent's life; delays before restarts do not count."""
+    backoff: Delay = 0.1
+    """The delay before the first restart, in seconds; it doubles with each further one, plus random jitter."""
+    max_backoff: Delay = 10.0
+    """The longest delay, in seconds."""
+    hung_seconds: Span = 5.0
+    """Seconds after which a job past its deadline, or an event loop that does not respond, counts as hung."""
+    stall_seconds: Span = 60.0
+    """Seconds within which a run is found that has no job, waits for nothing, and has no place in a queue. It is
+    reported as `run.stalled`, and restarted from the journal, or ended as an error."""
+
+    @model_validator(mode="after")
+    def _backoff_in_order(self) -> Self:
+        if self.max_backoff < self.backoff:
+            msg = "`max_backoff` is shorter than `backoff`"
+            raise ValueError(msg)
+        return self

@@ -14,9 +14,7 @@ import pydantic_settings
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
-from callboard.config._kinds import check_kind
 from callboard.config._limits import BudgetSettings, Limits
-from callboard.config._observe import ObserveSettings
 from callboard.config._policy import PolicySettings, as_rules
 from callboard.config._providers import Provider
 from callboard.config._sections import (
@@ -29,13 +27,14 @@ from callboard.config._sections import (
     LogSettings,
     McpServers,
     Models,
+    ObserveSettings,
     Prompts,
     ServerName,
     ShellSettings,
+    SupervisionSettings,
     SurfacePlugin,
     SystemSettings,
 )
-from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml
 from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError, did_you_mean
 
@@ -347,3 +346,20 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
+
+
+def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:
+    """Refuse an unknown kind of agent.
+
+    Args:
+        where: The place that names it, for the error.
+        kind: Its name.
+        kinds: The known names.
+
+    Raises:
+        SettingsError: If the kind is unknown; the message lists the known ones, and suggests the nearest.
+    """
+    if kind not in kinds:
+        overview = f"there are: {', '.join(kinds)}"
+        msg = f"{where}: there is no kind of agent {kind!r}; {overview}{did_you_mean(kind, kinds)}"
+        raise SettingsError(msg)

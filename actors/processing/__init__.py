@@ -14,10 +14,9 @@ from callboard.actors.processing._context import Context, Meter, tell_phases
 from callboard.actors.processing._middleware import PhaseCall, retried
 from callboard.actors.processing._phases import Acted, Strategies
 from callboard.actors.processing._pipeline import Pipeline
-from callboard.actors.processing._plugin_agents import named_agents
 from callboard.actors.processing._recover import GONE
 from callboard.actors.processing._services import AgentTraits, Services, SharedNotes
-from callboard.actors.processing._spec import AgentSpec, agent_table, proposing
+from callboard.actors.processing._spec import AgentSpec, agent_table, named_agents, proposing
 from callboard.actors.processing.checks import Checker
 
 __all__ = [

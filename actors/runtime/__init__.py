@@ -6,7 +6,6 @@ Schedulers, event loop, jobs, clock, lanes, leases, budgets, event stream and wa
 from callboard.actors.runtime._budget import UNPRICED, BudgetNode, Budgets, day_began
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
 from callboard.actors.runtime._event_loop import Awaited, EventLoop
-from callboard.actors.runtime._hung_jobs import HungJobs
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import Lease, Leases
@@ -15,7 +14,7 @@ from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, S
 from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
-from callboard.actors.runtime._watchdog import Watchdog, stack_of
+from callboard.actors.runtime._watchdog import HungJobs, Watchdog, stack_of
 
 __all__ = [
     "UNPRICED",

@@ -39,7 +39,6 @@ from callboard.actors.states._host import (
 from callboard.actors.states._machine import AgentState, AgentStateManager, Processing, mermaid
 from callboard.actors.states._move import By, Move, Table
 from callboard.actors.states._notes import see
-from callboard.actors.states._operator import OperatorAgentStateManager
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
 from callboard.actors.states._worker import (
@@ -55,6 +54,7 @@ from callboard.actors.states._worker import (
     MobileAgentStateManager,
     NoneLinuxAgentState,
     NoneMobileAgentState,
+    OperatorAgentStateManager,
 )
 
 __all__ = [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from callboard.actors.states._app import AppAgentStateManager
 from callboard.actors.states._common import CleanupState, FinishState, NoneState, WorkingState
 from callboard.actors.states._machine import AgentState, AgentStateManager
 from callboard.actors.states._move import By, Table
@@ -122,3 +123,10 @@ class FinishLinuxAgentState(_Finish, LinuxAgentState):
     """The work is over."""
 
     __slots__ = ()
+
+
+class OperatorAgentStateManager(AppAgentStateManager):
+    """The machine of an agent that sees only pictures of its target.
+
+    Its table and its states are the AppAgent's, bound to this machine.
+    """

@@ -406,7 +406,7 @@ def test_all_failures_are_logged_by_the_logger_that_never_raises():
     against = [
         f"{module}:{node.lineno}"
         for module, node in nodes()
-        if module != "callboard.config._host_log" and isinstance(node, ast.Attribute) and node.attr == "getLogger"
+        if module != "callboard.config._logging" and isinstance(node, ast.Attribute) and node.attr == "getLogger"
     ]
     assert against == []
 

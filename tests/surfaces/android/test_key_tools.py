@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.surfaces.android._typing import is_plain, typing
+from callboard.surfaces.android._key_tools import is_plain, typing
 
 PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126) | st.sampled_from("\n\t%s '\"$`\\"), min_size=1)
 
