@@ -46,7 +46,7 @@ def shift(file: ExcelFile, change: Shift) -> None:
     move_references(file, change)
     for table in tables_of(sheet):
         _shift_table(change, table)
-    move_marks(sheet, change.place)
+    move_marks(sheet, change.position)
     for link, cells in merged_links(sheet):
         _set_area(link, "ref", change.area(cells))
     _shift_cells(change)
@@ -97,8 +97,8 @@ def _in_span(file: ExcelFile, span: str, sheet: Sheet) -> bool:
     """Return whether a span of sheets, like ``Jan:Dec``, has a sheet."""
     if ":" not in span:
         return False
-    known = [title.casefold() for title in file.titles]
-    ends = [known.index(title.casefold()) for title in span.split(":") if title.casefold() in known]
+    titles = [title.casefold() for title in file.titles]
+    ends = [titles.index(title.casefold()) for title in span.split(":") if title.casefold() in titles]
     return len(ends) < 2 or min(ends) <= file.sheets.index(sheet) <= max(ends)
 
 
@@ -113,27 +113,27 @@ def _check_room(change: Shift) -> None:
 
 
 def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange) -> None:
-    gone = range(change.at, change.at - change.count)
+    deleted = range(change.at, change.at - change.count)
     if change.axis == "row":
         first = cells.min_row + table.has_header
         last = cells.max_row - table.totals
-        whole = cells.min_row in gone and cells.max_row in gone
-        left = [row for row in range(first, last + 1) if row not in gone]
+        covers_table = cells.min_row in deleted and cells.max_row in deleted
+        remaining_rows = [row for row in range(first, last + 1) if row not in deleted]
         if (
-            whole
-            or not left
-            or any(row in gone for row in (*range(cells.min_row, first), *range(last + 1, cells.max_row + 1)))
+            covers_table
+            or not remaining_rows
+            or any(row in deleted for row in (*range(cells.min_row, first), *range(last + 1, cells.max_row + 1)))
         ):
             msg = f"the table {table.name} in {cells.coord} must keep its header, its totals and a row; delete others"
             raise ToolError(msg)
         return
-    if all(column in gone for column in range(cells.min_col, cells.max_col + 1)):
+    if all(column in deleted for column in range(cells.min_col, cells.max_col + 1)):
         msg = f"the table {table.name} in {cells.coord} must keep a column; delete its sheet, or other columns"
         raise ToolError(msg)
-    names = [name for number, name in enumerate(table.columns, start=cells.min_col) if number in gone]
+    names = [name for number, name in enumerate(table.columns, start=cells.min_col) if number in deleted]
     for reference in all_formulas(file):
         cell = reference.cell if reference.sheet == change.sheet.title else None
-        is_deleted = cell is not None and place_of(cell.get("r"))[1] in gone
+        is_deleted = cell is not None and place_of(cell.get("r"))[1] in deleted
         for name in names if not is_deleted else ():
             if "[" in reference.formula and refers_to_column(reference, table, name):
                 msg = f"{reference.where} refers to the column {name!r} of the table {table.name}; change it first"
@@ -147,9 +147,9 @@ def _shift_table(change: Shift, table: Table) -> None:
         return
     root = table.edit()
     root.set("ref", new.coord)
-    found = root.find(q("autoFilter"))
-    if found is not None:
-        _shift_filter(change, found)
+    auto_filter = root.find(q("autoFilter"))
+    if auto_filter is not None:
+        _shift_filter(change, auto_filter)
     if change.axis == "row" or new.size == cells.size:
         return
     columns = root.find(q("tableColumns"))
@@ -159,15 +159,15 @@ def _shift_table(change: Shift, table: Table) -> None:
             if change.index(number) is None:
                 columns.remove(element)
     else:
-        known = {name.casefold() for name in table.columns}
+        used_names = {name.casefold() for name in table.columns}
         ids = max(int(element.get("id", "0")) for element in elements)
-        names = (f"Column{number}" for number in range(1, LAST_COLUMN))
-        for place in range(change.count):
-            name = next(each for each in names if each.casefold() not in known)
-            made = etree.Element(q("tableColumn"))
-            made.set("id", str(ids + place + 1))
-            made.set("name", name)
-            columns.insert(change.at - cells.min_col + place, made)
+        candidates = (f"Column{number}" for number in range(1, LAST_COLUMN))
+        for offset in range(change.count):
+            name = next(candidate for candidate in candidates if candidate.casefold() not in used_names)
+            column_element = etree.Element(q("tableColumn"))
+            column_element.set("id", str(ids + offset + 1))
+            column_element.set("name", name)
+            columns.insert(change.at - cells.min_col + offset, column_element)
     columns.set("count", str(len(columns)))
 
 
@@ -209,13 +209,13 @@ def _shift_rows(change: Shift, pattern: int) -> None:
             line.set("r", str(new))
             for cell in line.iterchildren(q("c")):
                 cell.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{new}")
-    before = [line for line in data.iterchildren(q("row")) if int(line.get("r")) < change.at]
-    place = data.index(before[-1]) + 1 if before else 0
+    rows_above = [line for line in data.iterchildren(q("row")) if int(line.get("r")) < change.at]
+    index = data.index(rows_above[-1]) + 1 if rows_above else 0
     for number in range(max(change.count, 0)):
-        made = _empty_row(sheet, pattern, change.at + number)
-        if made is not None:
-            data.insert(place, made)
-            place += 1
+        row_element = _empty_row(sheet, pattern, change.at + number)
+        if row_element is not None:
+            data.insert(index, row_element)
+            index += 1
 
 
 def _shift_within_rows(change: Shift, pattern: int) -> None:
@@ -233,10 +233,10 @@ def _shift_within_rows(change: Shift, pattern: int) -> None:
             continue
         at = sum(1 for cell in line.iterchildren(q("c")) if place_of(cell.get("r"))[1] < change.at)
         for number in range(change.count):
-            made = etree.Element(q("c"))
-            made.set("r", f"{get_column_letter(change.at + number)}{row}")
-            made.set("s", model.get("s"))
-            line.insert(at + number, made)
+            new_cell = etree.Element(q("c"))
+            new_cell.set("r", f"{get_column_letter(change.at + number)}{row}")
+            new_cell.set("s", model.get("s"))
+            line.insert(at + number, new_cell)
 
 
 def _pattern(change: Shift) -> int:
@@ -249,8 +249,8 @@ def _pattern(change: Shift) -> int:
         return change.at
     first = used.min_row if change.axis == "row" else used.min_col
     starts = {table.cells.min_row for table in tables_of(change.sheet)} if change.axis == "row" else set()
-    before = change.at - 1
-    return before if before > first and before not in starts else change.at
+    previous = change.at - 1
+    return previous if previous > first and previous not in starts else change.at
 
 
 def _empty_row(sheet: Sheet, pattern: int, number: int) -> Element | None:
@@ -258,24 +258,24 @@ def _empty_row(sheet: Sheet, pattern: int, number: int) -> Element | None:
     model = sheet.rows.get(pattern)
     if model is None:
         return None
-    made = etree.Element(q("row"))
-    made.set("r", str(number))
+    row_element = etree.Element(q("row"))
+    row_element.set("r", str(number))
     for name in _KEPT_OF_ROW:
         if model.get(name):
-            made.set(name, model.get(name))
+            row_element.set(name, model.get(name))
     for cell in model.iterchildren(q("c")):
         if cell.get("s"):
-            empty = etree.SubElement(made, q("c"))
-            empty.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{number}")
-            empty.set("s", cell.get("s"))
-    return made if len(made) or len(made.attrib) > 1 else None
+            new_cell = etree.SubElement(row_element, q("c"))
+            new_cell.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{number}")
+            new_cell.set("s", cell.get("s"))
+    return row_element if len(row_element) or len(row_element.attrib) > 1 else None
 
 
 def _shift_elements(change: Shift) -> None:
     """Shift the ranges of all other elements of the sheet."""
     root = change.sheet.edit()
     data = q("sheetData")
-    for part in [each for each in root if each.tag != data and isinstance(each.tag, str)]:
+    for part in [child for child in root if child.tag != data and isinstance(child.tag, str)]:
         if local(part) == "cols" and change.axis == "col":
             _shift_columns(change, part)
         for element in [part, *part.iterdescendants()]:
@@ -291,9 +291,9 @@ def _shift_elements(change: Shift) -> None:
             elif name in _SINGLE and element.get(_SINGLE[name]):
                 _set_area(element, _SINGLE[name], change.area(area_of(element.get(_SINGLE[name]))))
             elif name in _BREAKS and _BREAKS[name] == change.axis:
-                for each in element:
-                    number = int(each.get("id", "0"))
-                    each.set("id", str(change.index(number) or number))
+                for page_break in element:
+                    number = int(page_break.get("id", "0"))
+                    page_break.set("id", str(change.index(number) or number))
         _tidy(part)
 
 
@@ -304,11 +304,11 @@ def _shift_columns(change: Shift, columns: Element) -> None:
         if new is None:
             columns.remove(element)
         elif change.count > 0 and first < change.at <= last and element.get("hidden"):  # new ones are seen
-            rest = copy.deepcopy(element)
+            right_element = copy.deepcopy(element)
             element.set("max", str(change.at - 1))
-            rest.set("min", str(change.at + change.count))
-            rest.set("max", str(new[1]))
-            element.addnext(rest)
+            right_element.set("min", str(change.at + change.count))
+            right_element.set("max", str(new[1]))
+            element.addnext(right_element)
         else:
             element.set("min", str(new[0]))
             element.set("max", str(new[1]))
@@ -327,21 +327,21 @@ def _set_areas(change: Shift, element: Element) -> None:
     An element whose ranges are all deleted is removed.
     """
     text = element.text if local(element) == "sqref" else element.get("sqref")
-    new = [change.area(area_of(each)) for each in text.split()]
-    left = " ".join(cells.coord for cells in new if cells is not None)
+    new_areas = [change.area(area_of(reference)) for reference in text.split()]
+    references = " ".join(cells.coord for cells in new_areas if cells is not None)
     if local(element) == "sqref":
-        if left:
-            element.text = left
+        if references:
+            element.text = references
         else:
             rule = element.getparent()
             rules = rule.getparent()
             rules.remove(rule)
             if rules.get("count") is not None:
                 rules.set("count", str(len(rules)))
-    elif left:
-        element.set("sqref", left)
+    elif references:
+        element.set("sqref", references)
         if element.get("activeCell"):
-            element.set("activeCell", left.split()[0].partition(":")[0])
+            element.set("activeCell", references.split()[0].partition(":")[0])
             element.attrib.pop("activeCellId", None)
     elif local(element) == "selection":
         element.attrib.pop("activeCell", None)

@@ -27,37 +27,40 @@ def move_references(file: ExcelFile, change: Shift) -> None:
     title = change.sheet.title.casefold()
     resized = _resized_names(file, change)
     for reference in list(all_formulas(file)):
-        own = reference.sheet.casefold()
+        formula_sheet = reference.sheet.casefold()
 
-        def moved(sheet: str, cells: str, own: str = own) -> str | None:
-            if (sheet.casefold() or own) != title:
+        def new_reference(sheet: str, cells: str, formula_sheet: str = formula_sheet) -> str | None:
+            if (sheet.casefold() or formula_sheet) != title:
                 return None
             new = change.reference(cells)
             return None if new == cells else new
 
-        text = rewritten(reference.formula, moved)
+        text = rewritten(reference.formula, new_reference)
         if text != reference.formula:
             reference.write(text)
             if leaves_sheet(reference.formula, text):
                 file.lost_references.append(reference)
-        if reference.cell is not None and _is_outdated(change, reference.formula, own, resized):
+        if reference.cell is not None and _is_outdated(change, reference.formula, formula_sheet, resized):
             file.outdated.append(reference.cell)
 
 
 def _resized_names(file: ExcelFile, change: Shift) -> set[str]:
     """Find the names and tables that grow or shrink, in capitals."""
-    found = {table.name.upper() for table in tables_of(change.sheet) if change.resizes(table.cells)}
+    resized_names = {table.name.upper() for table in tables_of(change.sheet) if change.resizes(table.cells)}
     names = [(name.upper(), element.text or "") for name, _, element in file.names()]
-    known = -1
-    while known != len(found):  # a name may stand for other names
-        known = len(found)
-        found |= {name for name, text in names if _is_outdated(change, text, "", found)}
-    return found
+    count = -1
+    while count != len(resized_names):  # a name may stand for other names
+        count = len(resized_names)
+        resized_names |= {name for name, text in names if _is_outdated(change, text, "", resized_names)}
+    return resized_names
 
 
-def _is_outdated(change: Shift, formula: str, own: str, resized: set[str]) -> bool:
+def _is_outdated(change: Shift, formula: str, formula_sheet: str, resized: set[str]) -> bool:
     """Return whether a formula may come to something else after a shift."""
     if any(word.upper() in BY_PLACE or word.upper() in resized for word in words(formula)):
         return True
     title = change.sheet.title.casefold()
-    return any((sheet.casefold() or own) == title and change.resizes(area_of(cells)) for sheet, cells in areas(formula))
+    return any(
+        (sheet.casefold() or formula_sheet) == title and change.resizes(area_of(cells))
+        for sheet, cells in areas(formula)
+    )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._sheet import Sheet
 
     Move = Callable[[int, int], tuple[int, int] | None]
-    """Gives the place to which a cell moves, by row and column; None for one that is deleted."""
+    """Gives the new row and column of a cell; None if it is deleted."""
 
 _SHAPE = re.compile(rb"<v:shape\b.*?</v:shape>", re.DOTALL)
 _AT = re.compile(rb"<x:(Row|Column)>\s*([0-9]+)\s*</x:\1>")
@@ -43,7 +43,9 @@ def move_marks(sheet: Sheet, move: Move) -> None:
     package = sheet.file.package
     for kind in _NOTES:
         for part in package.related(sheet.part, kind):
-            for note in [each for each in package.tree(part).iter() if local(each) in {"comment", "threadedComment"}]:
+            for note in [
+                element for element in package.tree(part).iter() if local(element) in {"comment", "threadedComment"}
+            ]:
                 _follow(sheet, part, note, move(*place_of(note.get("ref"))))
     for part in package.related(sheet.part, "vmlDrawing"):
         old = package.bytes_of(part)
@@ -65,7 +67,7 @@ def move_anchors(sheet: Sheet, axis: str, index: Callable[[int], int]) -> None:
         for anchor in package.tree(part).iter():
             if local(anchor) not in _ANCHORED or anchor.get("editAs") == "absolute":
                 continue
-            ends = {local(end): each for end in anchor for each in end if local(each) == axis}
+            ends = {local(end): element for end in anchor for element in end if local(element) == axis}
             if "from" not in ends:
                 continue
             package.edit(part)
@@ -73,8 +75,8 @@ def move_anchors(sheet: Sheet, axis: str, index: Callable[[int], int]) -> None:
             ends["from"].text = str(index(old))
             if "to" in ends:
                 last = int(ends["to"].text)
-                stiff = anchor.get("editAs") == "oneCell"
-                ends["to"].text = str(last + index(old) - old if stiff else index(last))
+                keeps_size = anchor.get("editAs") == "oneCell"
+                ends["to"].text = str(last + index(old) - old if keeps_size else index(last))
     for part in package.related(sheet.part, "vmlDrawing"):
         data = package.bytes_of(part)
         new = _SHAPE.sub(lambda shape: _moved_control(shape[0], axis, index), data)
@@ -94,17 +96,17 @@ def _follow(sheet: Sheet, part: str, element: Element, new: tuple[int, int] | No
 
 
 def _moved_shape(shape: bytes, move: Move) -> bytes:
-    found = {match[1]: int(match[2]) for match in _AT.finditer(shape)}
-    if set(found) != {b"Row", b"Column"}:
+    indices = {match[1]: int(match[2]) for match in _AT.finditer(shape)}
+    if set(indices) != {b"Row", b"Column"}:
         return shape
-    new = move(found[b"Row"] + 1, found[b"Column"] + 1)
+    new = move(indices[b"Row"] + 1, indices[b"Column"] + 1)
     if new is None:
         return b""
-    places = {b"Row": new[0] - 1, b"Column": new[1] - 1}
+    new_indices = {b"Row": new[0] - 1, b"Column": new[1] - 1}
     for axis, name in (("row", b"Row"), ("col", b"Column")):
-        by = places[name] - found[name]
-        shape = _ANCHOR.sub(lambda match: _moved_anchor(match[1], axis, lambda number: max(0, number + by)), shape)  # noqa: B023 - used at once
-    return _AT.sub(lambda match: b"<x:%s>%d</x:%s>" % (match[1], places[match[1]], match[1]), shape)
+        offset = new_indices[name] - indices[name]
+        shape = _ANCHOR.sub(lambda match: _moved_anchor(match[1], axis, lambda number: max(0, number + offset)), shape)  # noqa: B023 - used at once
+    return _AT.sub(lambda match: b"<x:%s>%d</x:%s>" % (match[1], new_indices[match[1]], match[1]), shape)
 
 
 def _moved_control(shape: bytes, axis: str, index: Callable[[int], int]) -> bytes:
@@ -119,14 +121,14 @@ def _moved_anchor(numbers: bytes, axis: str, index: Callable[[int], int]) -> byt
 
     It has left column, offset, top row, offset, right column, offset, bottom row, offset.
     """
-    found = [int(each) for each in numbers.split(b",")]
-    for place in (2, 6) if axis == "row" else (0, 4):
-        if place < len(found):
-            found[place] = index(found[place])
-    return b"<x:Anchor>%s</x:Anchor>" % ", ".join(map(str, found)).encode()
+    fields = [int(number) for number in numbers.split(b",")]
+    for field_number in (2, 6) if axis == "row" else (0, 4):
+        if field_number < len(fields):
+            fields[field_number] = index(fields[field_number])
+    return b"<x:Anchor>%s</x:Anchor>" % ", ".join(map(str, fields)).encode()
 
 
 def merged_links(sheet: Sheet) -> list[tuple[Element, CellRange]]:
     """List the links of more than one cell."""
-    found = sheet.root.iterfind(f"{q('hyperlinks')}/{q('hyperlink')}")
-    return [(link, area_of(link.get("ref"))) for link in found if ":" in str(link.get("ref"))]
+    links = sheet.root.iterfind(f"{q('hyperlinks')}/{q('hyperlink')}")
+    return [(link, area_of(link.get("ref"))) for link in links if ":" in str(link.get("ref"))]

@@ -47,14 +47,14 @@ class Shift:
     def span(self, first: int, last: int) -> tuple[int, int] | None:
         """Return the new ends of a span; None if deleted."""
         if self.count > 0:
-            ends = tuple(min(each + self.count, self.last) if each >= self.at else each for each in (first, last))
+            ends = tuple(min(end + self.count, self.last) if end >= self.at else end for end in (first, last))
             return ends[0], ends[1]
         start = self.at if first >= self.at and first < self.at - self.count else self.index(first)
         end = self.at - 1 if last >= self.at and last < self.at - self.count else self.index(last)
         return None if start is None or end is None or end < start else (start, end)
 
     def area(self, cells: CellRange) -> CellRange | None:
-        """Return the new place of a range; None if deleted."""
+        """Return the new cells of a range; None if deleted."""
         if self.axis == "row":
             rows = self.span(cells.min_row, cells.max_row)
             return CellRange(None, cells.min_col, rows[0], cells.max_col, rows[1]) if rows else None
@@ -66,8 +66,8 @@ class Shift:
         new = self.area(cells)
         return new is None or new.size != cells.size
 
-    def place(self, row: int, column: int) -> tuple[int, int] | None:
-        """Return the new place of a cell; None if it is deleted."""
+    def position(self, row: int, column: int) -> tuple[int, int] | None:
+        """Return the new row and column of a cell; None if it is deleted."""
         if self.axis == "row":
             new = self.index(row)
             return None if new is None else (new, column)
@@ -76,21 +76,21 @@ class Shift:
 
     def reference(self, text: str) -> str:
         """Shift a reference such as ``$A1:B$2``, ``A:B`` or ``1:3``."""
-        found = [_END.fullmatch(end) for end in text.split(":")]
-        ends = [match.groups(default="") for match in found if match is not None]
+        matches = [_END.fullmatch(end) for end in text.split(":")]
+        ends = [match.groups(default="") for match in matches if match is not None]
         numbers = [int(end[3] or 0) if self.axis == "row" else column_number(end[1]) for end in ends]
-        if not all(numbers) or len(ends) != len(found):
+        if not all(numbers) or len(ends) != len(matches):
             return text
         span = self.span(min(numbers), max(numbers))
         if span is None:
             return _GONE
         if numbers[0] > numbers[-1]:
             span = span[1], span[0]
-        written = []
+        new_ends = []
         for (fixed, column, fixed_row, row), number in zip(ends, span, strict=False):
             new = (column, str(number)) if self.axis == "row" else (get_column_letter(number), row)
-            written.append(f"{fixed}{new[0]}{fixed_row}{new[1]}")
-        return ":".join(written)
+            new_ends.append(f"{fixed}{new[0]}{fixed_row}{new[1]}")
+        return ":".join(new_ends)
 
 
 @functools.lru_cache(maxsize=1024)
