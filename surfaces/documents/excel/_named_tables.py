@@ -56,7 +56,7 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """The names of its columns."""
-        return [unescape(each.get("name", "")) for each in self.column_elements()]
+        return [unescape(element.get("name", "")) for element in self.column_elements()]
 
     def column_elements(self) -> list[Element]:
         """Return the elements of its columns, from left to right."""
@@ -77,10 +77,10 @@ class Table:
         """Let it cover other rows."""
         root = self.edit()
         root.set("ref", cells.coord)
-        found = root.find(q("autoFilter"))
-        if found is not None:
+        auto_filter = root.find(q("autoFilter"))
+        if auto_filter is not None:
             last = cells.max_row - self.totals
-            found.set("ref", CellRange(None, cells.min_col, cells.min_row, cells.max_col, last).coord)
+            auto_filter.set("ref", CellRange(None, cells.min_col, cells.min_row, cells.max_col, last).coord)
 
 
 def tables_of(sheet: Sheet) -> list[Table]:
@@ -109,28 +109,28 @@ def blocks_of(sheet: Sheet) -> list[CellRange]:
         filled += [(row, cells.min_col) for row in range(cells.min_row, cells.max_row + 1)]
         filled += [(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1)]
     blocks: list[CellRange] = []
-    waiting = [filled] if filled else []
-    while waiting:
-        places = waiting.pop()
-        parts = next((found for axis in (0, 1) if len(found := _split(places, axis)) > 1), None)
+    pending_groups = [filled] if filled else []
+    while pending_groups:
+        positions = pending_groups.pop()
+        parts = next((groups for axis in (0, 1) if len(groups := _split(positions, axis)) > 1), None)
         if parts is not None:
-            waiting += parts
+            pending_groups += parts
             continue
-        rows, columns = zip(*places, strict=True)
+        rows, columns = zip(*positions, strict=True)
         blocks.append(CellRange(min_row=min(rows), max_row=max(rows), min_col=min(columns), max_col=max(columns)))
     return sorted(blocks, key=lambda block: (block.min_row, block.min_col))
 
 
-def _split(places: list[tuple[int, int]], axis: int) -> list[list[tuple[int, int]]]:
+def _split(positions: list[tuple[int, int]], axis: int) -> list[list[tuple[int, int]]]:
     """Split cells at empty rows (axis 0) or columns (axis 1)."""
     parts: list[list[tuple[int, int]]] = []
     part_of: dict[int, list[tuple[int, int]]] = {}
-    for line in sorted({place[axis] for place in places}):
+    for line in sorted({position[axis] for position in positions}):
         if line - 1 not in part_of:
             parts.append([])
         part_of[line] = parts[-1]
-    for place in places:
-        part_of[place[axis]].append(place)
+    for position in positions:
+        part_of[position[axis]].append(position)
     return parts
 
 
@@ -140,8 +140,10 @@ def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str
     Raises:
         ToolError: If the name or a header is not valid for a table, or there are no rows.
     """
-    tables = [table for other in file.worksheets for table in tables_of(other)]
-    names = {table.name.casefold() for table in tables} | {known.casefold() for known, _, _ in file.names()}
+    tables = [table for worksheet in file.worksheets for table in tables_of(worksheet)]
+    names = {table.name.casefold() for table in tables} | {
+        defined_name.casefold() for defined_name, _, _ in file.names()
+    }
     if not name:
         name = next(f"Table{n}" for n in range(1, len(names) + 2) if f"table{n}" not in names)
     name = "_".join(name.split())  # names have no spaces; the answer has the name in use

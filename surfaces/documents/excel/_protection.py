@@ -29,7 +29,7 @@ def check_locks(file: ExcelFile) -> None:
         ToolError: If there are some; the error names the unlocked cells.
     """
     for sheet in file.worksheets:
-        locked = next((where_of(*place) for place in sheet.written if is_locked(sheet, *place)), "")
+        locked = next((where_of(*position) for position in sheet.written if is_locked(sheet, *position)), "")
         if locked:
             cells = ", ".join(_spans(sheet))
             free = f"fill in its unlocked cells ({cells})" if cells else "it has no unlocked cells"
@@ -57,8 +57,8 @@ def unlocked(sheet: Sheet) -> Answer:
 
 def _spans(sheet: Sheet) -> Iterator[str]:
     """Yield the unlocked cells that the file has, by columns."""
-    places = sorted((column, row) for row, column in sheet.cells if not is_locked(sheet, row, column))
-    groups = itertools.groupby(enumerate(places), key=lambda pair: (pair[1][0], pair[1][1] - pair[0]))
+    positions = sorted((column, row) for row, column in sheet.cells if not is_locked(sheet, row, column))
+    groups = itertools.groupby(enumerate(positions), key=lambda pair: (pair[1][0], pair[1][1] - pair[0]))
     for count, ((column, _), group) in enumerate(groups):
         if count == _MOST_SPANS:
             yield "…"

@@ -67,8 +67,8 @@ class ExcelTableTools(ExcelEditor):
             msg = f"row {empty} of the values holds nothing; leave it out" if empty else "there are no rows to append"
             raise ToolError(msg)
         with self._editing(document) as file:
-            found = writable(place_to_append(file, sheet, control_id, control_name))
-            return file.answers(append(file, found, values))
+            target = writable(place_to_append(file, sheet, control_id, control_name))
+            return file.answers(append(file, target, values))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def insert_table(
@@ -90,17 +90,17 @@ class ExcelTableTools(ExcelEditor):
         """
         width = width_of(rows, header)  # type: ignore[arg-type]
         with self._editing(document) as file:
-            found = start_of(file, sheet, cell, control_id, control_name)
-            cells = spread(found, len(rows) + 1, width)
-            writable(found)
-            check_empty(found.sheet, cells)
-            write_cells(found.sheet, cells, [list(header), *rows])
-            answer: Answer = {"sheet": found.sheet.title, "cells": cells.coord, "table": None}
+            target = start_of(file, sheet, cell, control_id, control_name)
+            cells = spread(target, len(rows) + 1, width)
+            writable(target)
+            check_empty(target.sheet, cells)
+            write_cells(target.sheet, cells, [list(header), *rows])
+            answer: Answer = {"sheet": target.sheet.title, "cells": cells.coord, "table": None}
             if table:
-                answer["table"] = make_table(file, found.sheet, cells, header, name)
+                answer["table"] = make_table(file, target.sheet, cells, header, name)
             else:
-                make_bold(found.sheet, CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.min_row))
-            widen(found.sheet, cells)
+                make_bold(target.sheet, CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.min_row))
+            widen(target.sheet, cells)
             return file.answers(answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=FILLED)
@@ -121,8 +121,8 @@ class ExcelTableTools(ExcelEditor):
         ``order`` names the order of texts beyond ASCII.
         """
         with self._editing(document) as file:
-            found = table_place(file, sheet, cells, control_id, control_name, header=header)
-            return file.answers(sort_rows(file, writable(found), by, header=header))
+            target = table_place(file, sheet, cells, control_id, control_name, header=header)
+            return file.answers(sort_rows(file, writable(target), by, header=header))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
     def filter_rows(
@@ -144,11 +144,11 @@ class ExcelTableTools(ExcelEditor):
         Formulas are copied as their results.
         """
         with self._editing(document) as file:
-            found = table_place(file, sheet, cells, control_id, control_name, header=header)
-            data = data_rows(found.sheet, found.need(), header=header)
-            rows = matching(file, found, data.rows, where, header=header)
-            answer = copy_rows(file, found, rows, to, header=header)
-            answer |= data.named(found.sheet, found.need()) | texts_compared(found, data.rows, where, header=header)
+            target = table_place(file, sheet, cells, control_id, control_name, header=header)
+            data = data_rows(target.sheet, target.need(), header=header)
+            rows = matching(file, target, data.rows, where, header=header)
+            answer = copy_rows(file, target, rows, to, header=header)
+            answer |= data.named(target.sheet, target.need()) | texts_compared(target, data.rows, where, header=header)
             return file.answers(answer)
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
@@ -168,9 +168,9 @@ class ExcelTableTools(ExcelEditor):
         Columns that are not named follow.
         """
         with self._editing(document) as file:
-            found = table_place(file, sheet, cells, control_id, control_name, header=header)
-            before = reorder(file, writable(found), order, header=header)
-            return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)})
+            target = table_place(file, sheet, cells, control_id, control_name, header=header)
+            letters = reorder(file, writable(target), order, header=header)
+            return file.answers({"sheet": target.sheet.title, "cells": target.need().coord, "before": list(letters)})
 
     @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
     def summarize(
@@ -191,9 +191,9 @@ class ExcelTableTools(ExcelEditor):
         The figures are of all rows, or of each group of rows.
         """
         file = self._load(self._workspace.read(document))
-        found = table_place(file, sheet, cells, control_id, control_name, header=header)
-        area = found.need()
-        data = data_rows(found.sheet, area, header=header)
-        rows = matching(file, found, data.rows, where, header=header)
-        answer = summarize(file, found, rows, columns=columns, by=by, header=header)
-        return answer | data.named(found.sheet, area) | texts_compared(found, data.rows, where, header=header)
+        target = table_place(file, sheet, cells, control_id, control_name, header=header)
+        area = target.need()
+        data = data_rows(target.sheet, area, header=header)
+        rows = matching(file, target, data.rows, where, header=header)
+        answer = summarize(file, target, rows, columns=columns, by=by, header=header)
+        return answer | data.named(target.sheet, area) | texts_compared(target, data.rows, where, header=header)
