@@ -47,7 +47,7 @@ class Formulas:
     @classmethod
     def of(cls, file: ExcelFile) -> Formulas:
         """Read the formulas of a workbook."""
-        found = cls()
+        formulas = cls()
         meanings = _meanings(file)
         for sheet in file.worksheets:
             title = sheet.title.casefold()
@@ -57,68 +57,70 @@ class Formulas:
                 if formula is None:
                     continue
                 text = formula.text or sheet.formula(row, column)[1:]
-                found._add((title, row, column), text, meanings)
+                formulas._add((title, row, column), text, meanings)
                 for area in tables if "[" in text else ():  # [Column], without the name of its own table
                     if area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col:
-                        found._read((title, row, column), title, bounds_of(area.coord))
+                        formulas._add_range((title, row, column), title, bounds_of(area.coord))
                 if formula.get("t") == "dataTable":
                     for text in _read_by_data_table(formula):
-                        found._read((title, row, column), title, bounds_of(text))
+                        formulas._add_range((title, row, column), title, bounds_of(text))
                 if formula.get("ref") and formula.get("t") in {"array", "dataTable"}:
-                    found._spilled[title, row, column] = area_of(formula.get("ref"))
-        return found
+                    formulas._spilled[title, row, column] = area_of(formula.get("ref"))
+        return formulas
 
-    def _add(self, place: CellPlace, text: str, meanings: dict[str, str], seen: frozenset[str] = frozenset()) -> None:
-        self.texts.setdefault(place, text)
+    def _add(
+        self, cell: CellPlace, text: str, meanings: dict[str, str], visited_names: frozenset[str] = frozenset()
+    ) -> None:
+        self.texts.setdefault(cell, text)
         for sheet, cells in areas(text):
             if ":" in sheet:  # it reads several sheets
-                self.volatile.append(place)
-            self._read(place, sheet.casefold() or place[0], bounds_of(cells))
-        for word in {word.casefold() for word in words(text)} - seen:
+                self.volatile.append(cell)
+            self._add_range(cell, sheet.casefold() or cell[0], bounds_of(cells))
+        for word in {word.casefold() for word in words(text)} - visited_names:
             if word.upper() in VOLATILE:
-                self.volatile.append(place)
+                self.volatile.append(cell)
             if word in meanings:
-                self._add(place, meanings[word], meanings, seen | {word})
+                self._add(cell, meanings[word], meanings, visited_names | {word})
 
-    def _read(self, place: CellPlace, title: str, bounds: tuple[int, int, int, int]) -> None:
+    def _add_range(self, reader: CellPlace, title: str, bounds: tuple[int, int, int, int]) -> None:
         top, left, bottom, right = bounds
         if right - left >= _WIDE:
-            self._wide[title].append((bounds, place))
+            self._wide[title].append((bounds, reader))
         elif top == bottom:
             for column in range(left, right + 1):
-                self._cells[title, top, column].append(place)
+                self._cells[title, top, column].append(reader)
         else:
             for column in range(left, right + 1):
-                self._columns[title, column].append((top, bottom, place))
+                self._columns[title, column].append((top, bottom, reader))
 
     def depending(self, changed: Iterable[CellPlace]) -> dict[CellPlace, None]:
         """Find the formulas that read changed cells, directly or indirectly."""
-        found: dict[CellPlace, None] = {}
-        left = list(changed)
-        while left:
-            place = left.pop()
-            for reader in self._readers(place):
-                if reader not in found:
-                    found[reader] = None
-                    left.append(reader)
-                    left.extend(self.spilled(reader))
-        return found
+        dependents: dict[CellPlace, None] = {}
+        pending_cells = list(changed)
+        while pending_cells:
+            cell = pending_cells.pop()
+            for reader in self._readers(cell):
+                if reader not in dependents:
+                    dependents[reader] = None
+                    pending_cells.append(reader)
+                    pending_cells.extend(self.spilled(reader))
+        return dependents
 
-    def spilled(self, place: CellPlace) -> Iterable[CellPlace]:
+    def spilled(self, anchor: CellPlace) -> Iterable[CellPlace]:
         """Yield the other cells that an array formula fills."""
-        area = self._spilled.get(place)
+        area = self._spilled.get(anchor)
         if area is None:
             return []
         cells = (
-            (place[0], row, column)
+            (anchor[0], row, column)
             for row in range(area.min_row, area.max_row + 1)
             for column in range(area.min_col, area.max_col + 1)
         )
-        return [cell for cell in cells if cell != place]
+        return [cell for cell in cells if cell != anchor]
 
-    def _readers(self, place: CellPlace) -> Iterable[CellPlace]:
-        title, row, column = place
-        yield from self._cells.get(place, ())
+    def _readers(self, cell: CellPlace) -> Iterable[CellPlace]:
+        title, row, column = cell
+        yield from self._cells.get(cell, ())
         for first, last, reader in self._columns.get((title, column), ()):
             if first <= row <= last:
                 yield reader
@@ -140,13 +142,14 @@ def _meanings(file: ExcelFile) -> dict[str, str]:
 
     The keys are in small letters.
     """
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for name, local, element in file.names():
         text = element.text or ""
         if local is not None and "!" not in text:
             text = f"{quote_sheetname(local.title)}!{text}"
-        found[name.casefold()] = f"{found.get(name.casefold(), '0')},{text}"  # a sheet's own may hide the workbook's
+        # a name of one sheet may hide that of the workbook
+        meanings[name.casefold()] = f"{meanings.get(name.casefold(), '0')},{text}"
     for sheet in file.worksheets:
         title = quote_sheetname(sheet.title)
-        found.update({table.name.casefold(): f"{title}!{table.cells.coord}" for table in tables_of(sheet)})
-    return found
+        meanings.update({table.name.casefold(): f"{title}!{table.cells.coord}" for table in tables_of(sheet)})
+    return meanings

@@ -91,14 +91,16 @@ def proven_functions() -> dict[str, ProvenFunction]:
 
 def read_line(line: str) -> ProvenFunction:
     """Read a line of the table: ``name results least positions…``."""
-    _, results, least, *positions = line.split()
-    repeats = positions[-1:] == ["*"]
-    positions = positions[:-1] if repeats else positions
+    _, results, least, *position_texts = line.split()
+    repeats = position_texts[-1:] == ["*"]
+    position_texts = position_texts[:-1] if repeats else position_texts
     kinds, _, passed = results.partition("=")
-    read = tuple(Position(frozenset(each.partition("|")[0]), frozenset(each.partition("|")[2])) for each in positions)
+    positions = tuple(
+        Position(frozenset(text.partition("|")[0]), frozenset(text.partition("|")[2])) for text in position_texts
+    )
     letters = frozenset(kinds.replace("T", "".join(TEXTS)).replace("N", "NSJI").replace("B", "BO"))
     exact = "!" in letters
-    return ProvenFunction(int(least), read, repeats, letters - {"!"}, tuple(map(int, passed)), exact)
+    return ProvenFunction(int(least), positions, repeats, letters - {"!"}, tuple(map(int, passed)), exact)
 
 
 def kind_of(value: object) -> str:
@@ -135,52 +137,52 @@ class Shapes:
         self._tables = {table.name.casefold(): table for sheet in file.worksheets for table in tables_of(sheet)}
         self._names: dict[str, str] = {}
         for name, _, element in file.names():
-            again = name.casefold() in self._names  # a sheet's own name may hide the workbook's
-            self._names[name.casefold()] = "" if again else element.text or ""
+            is_duplicate = name.casefold() in self._names  # a sheet's own name may hide the workbook's
+            self._names[name.casefold()] = "" if is_duplicate else element.text or ""
 
-    def are_proven(self, place: CellPlace) -> bool:
+    def are_proven(self, cell: CellPlace) -> bool:
         """Return whether a formula has only proven shapes."""
-        node = self._parsed(place)
+        node = self._parsed(cell)
         if node is None:
             return False
-        if self._sheets[place[0]].is_array(*place[1:]):
-            return self._sheets[place[0]].is_spill(*place[1:]) and self._is_proven_spill(node, place)
+        if self._sheets[cell[0]].is_array(*cell[1:]):
+            return self._sheets[cell[0]].is_spill(*cell[1:]) and self._is_proven_spill(node, cell)
         if isinstance(node, Reference):
             node = FormulaCall("VALUE_OF", (node,))
-        return "!" not in self._kinds(node, place)
+        return "!" not in self._kinds(node, cell)
 
-    def _is_proven_spill(self, node: Node, place: CellPlace) -> bool:
+    def _is_proven_spill(self, node: Node, cell: CellPlace) -> bool:
         """Return whether a spill is a proven function of one column."""
         if not isinstance(node, FormulaCall) or len(node.arguments) != 1 or node.name not in SPILLS:
             return False
         (column,) = node.arguments
-        area = self._area(column.text, place) if isinstance(column, Reference) else None
+        area = self._area(column.text, cell) if isinstance(column, Reference) else None
         if area is None or area[1][1] != area[1][3]:
             return False
         return self._cell_kinds(*area, deep=True) <= SPILLS[node.name]
 
-    def _parsed(self, place: CellPlace) -> Node | None:
+    def _parsed(self, cell: CellPlace) -> Node | None:
         try:
-            return parsed(self._formulas.texts[place])
+            return parsed(self._formulas.texts[cell])
         except NotParsedError:
             return None
 
-    def _kinds(self, node: Node, place: CellPlace, *, deep: bool = True) -> Kinds:
+    def _kinds(self, node: Node, cell: CellPlace, *, deep: bool = True) -> Kinds:
         """Return the kinds of an expression; `_NEVER` if it is not proven."""
         if isinstance(node, Literal):
             return literal_kinds(node.value)
         if isinstance(node, Reference):
-            area = self._area(node.text, place)
-            return self._cell_kinds(*area, deep=deep) if area and _is_one(area) else _NEVER
+            area = self._area(node.text, cell)
+            return self._cell_kinds(*area, deep=deep) if area and _is_single_cell(area) else _NEVER
         function = proven_functions().get(node.name)
         count = len(node.arguments)
         if function is None or count < function.least or not (function.repeats or count <= len(function.positions)):
             return _NEVER
-        if deep and node.name in ALIKE and len(self._forms(node, place)) > 1:
+        if deep and node.name in ALIKE and len(self._forms(node, cell)) > 1:
             return _NEVER
         results = function.results | (frozenset("F") if function.errs_exactly else frozenset("E"))
         for number, argument in enumerate(node.arguments):
-            kinds, is_range = self._argument(argument, place, deep=deep)
+            kinds, is_range = self._argument(argument, cell, deep=deep)
             position = function.positions[min(number, len(function.positions) - 1)]
             if deep and not fits(kinds, position, is_range=is_range):
                 return _NEVER
@@ -189,38 +191,38 @@ class Shapes:
                 results |= frozenset(_FROM_CELLS.get(kind, kind.upper()) for kind in kinds)
         return results
 
-    def _forms(self, node: FormulaCall, place: CellPlace) -> set[tuple[int, int]]:
+    def _forms(self, node: FormulaCall, cell: CellPlace) -> set[tuple[int, int]]:
         """Return the numbers of rows and columns of a call's ranges."""
         texts = [argument.text for argument in node.arguments if isinstance(argument, Reference)]
-        areas = [area[1] for text in texts if (area := self._area(text, place)) and not _is_one(area)]
+        areas = [area[1] for text in texts if (area := self._area(text, cell)) and not _is_single_cell(area)]
         return {(bottom - top, right - left) for top, left, bottom, right in areas}
 
-    def _argument(self, node: Node, place: CellPlace, *, deep: bool) -> tuple[Kinds, bool]:
-        area = self._area(node.text, place) if isinstance(node, Reference) else None
-        if area and not _is_one(area):
+    def _argument(self, node: Node, cell: CellPlace, *, deep: bool) -> tuple[Kinds, bool]:
+        area = self._area(node.text, cell) if isinstance(node, Reference) else None
+        if area and not _is_single_cell(area):
             return self._cell_kinds(*area, deep=deep), True
-        return self._kinds(node, place, deep=deep), False
+        return self._kinds(node, cell, deep=deep), False
 
-    def _area(self, text: str, place: CellPlace) -> tuple[str, tuple[int, int, int, int]] | None:
+    def _area(self, text: str, cell: CellPlace) -> tuple[str, tuple[int, int, int, int]] | None:
         """Return the sheet and cells of a reference.
 
         None for a rare form, and for a name of one cell.
         """
         sheet, _, cells = text.rpartition("!")
         title = sheet[1:-1].replace("''", "'") if sheet.startswith("'") else sheet
-        title = title.casefold() or place[0]
+        title = title.casefold() or cell[0]
         if title in self._sheets and (_CELL.fullmatch(cells) or _AREA.fullmatch(cells)):
             bounds = bounds_of(cells)
-            return (title, bounds) if ":" not in cells or not _is_one((title, bounds)) else None
+            return (title, bounds) if ":" not in cells or not _is_single_cell((title, bounds)) else None
         if sheet:
             return None
         if match := _COLUMN.fullmatch(text):
-            return self._column(match, place)
+            return self._column(match, cell)
         meaning = self._names.get(text.casefold(), "")
-        found = self._area(meaning, place) if "!" in meaning and text != meaning else None
-        return found if found and not _is_one(found) else None
+        area = self._area(meaning, cell) if "!" in meaning and text != meaning else None
+        return area if area and not _is_single_cell(area) else None
 
-    def _column(self, match: re.Match[str], place: CellPlace) -> tuple[str, tuple[int, int, int, int]] | None:
+    def _column(self, match: re.Match[str], cell: CellPlace) -> tuple[str, tuple[int, int, int, int]] | None:
         """Return a table's column, or its cell in a formula's row."""
         table = self._tables.get(match["table"].casefold())
         name = match["column"].strip("[]").casefold()
@@ -232,54 +234,54 @@ class Shapes:
         first, last = cells.min_row + table.has_header, cells.max_row - table.totals
         title = table.sheet.title.casefold()
         if match["row"]:
-            row = place[1]
-            return (title, (row, column, row, column)) if title == place[0] and first <= row <= last else None
+            row = cell[1]
+            return (title, (row, column, row, column)) if title == cell[0] and first <= row <= last else None
         return (title, (first, column, last, column)) if first < last else None
 
     def _cell_kinds(self, title: str, bounds: tuple[int, int, int, int], *, deep: bool) -> Kinds:
         """Return the kinds of some cells."""
         top, left, bottom, right = bounds
         columns = self._columns.get(title) or self._index(title)
-        found: set[str] = set()
-        held = 0
+        kinds: set[str] = set()
+        filled_count = 0
         for column in columns if right - left >= len(columns) else range(left, right + 1):
             for kind, rows in columns.get(column, {}).items() if left <= column <= right else ():
                 first, last = bisect.bisect_left(rows, top), bisect.bisect_right(rows, bottom)
                 if first < last and kind == "f":
                     for row in rows[first:last] if deep else ():
-                        found |= self._result_kinds((title, row, column))
-                    found |= set() if deep else _ALL_CELLS
+                        kinds |= self._result_kinds((title, row, column))
+                    kinds |= set() if deep else _ALL_CELLS
                 elif first < last:
-                    found.add(kind)
-                held += last - first
+                    kinds.add(kind)
+                filled_count += last - first
         if bottom - top >= _LONG:
-            found.add("*")
-        if held < (bottom - top + 1) * (right - left + 1):
-            found.add("z")
-        return frozenset(found)
+            kinds.add("*")
+        if filled_count < (bottom - top + 1) * (right - left + 1):
+            kinds.add("z")
+        return frozenset(kinds)
 
     def _index(self, title: str) -> dict[int, dict[str, list[int]]]:
         """Sort a sheet's cells by column and kind; ``f`` are live formulas."""
         sheet = self._sheets[title]
-        found: dict[int, dict[str, list[int]]] = {}
+        columns: dict[int, dict[str, list[int]]] = {}
         for row, column in sorted(sheet.filled()):
             kind = "f" if (title, row, column) in self._live else kind_in(sheet, row, column)
-            found.setdefault(column, {}).setdefault(kind, []).append(row)
-        self._columns[title] = found
-        return found
+            columns.setdefault(column, {}).setdefault(kind, []).append(row)
+        self._columns[title] = columns
+        return columns
 
     @functools.cached_property
     def _results(self) -> dict[CellPlace, Kinds]:
         return {}
 
-    def _result_kinds(self, place: CellPlace) -> Kinds:
+    def _result_kinds(self, cell: CellPlace) -> Kinds:
         """Return the kinds of a formula's result by its text alone."""
-        if place not in self._results:
-            node = self._parsed(place)
-            kinds = self._kinds(node, place, deep=False) if node is not None else _NEVER
-            known = "!" not in kinds
-            self._results[place] = frozenset(map(str.lower, kinds - {"E", "F"})) if known else _ALL_CELLS
-        return self._results[place]
+        if cell not in self._results:
+            node = self._parsed(cell)
+            kinds = self._kinds(node, cell, deep=False) if node is not None else _NEVER
+            is_proven = "!" not in kinds
+            self._results[cell] = frozenset(map(str.lower, kinds - {"E", "F"})) if is_proven else _ALL_CELLS
+        return self._results[cell]
 
 
 def single_range(formula: str) -> str:
@@ -329,6 +331,6 @@ def fits(kinds: Kinds, position: Position, *, is_range: bool) -> bool:
     return kinds <= position.values
 
 
-def _is_one(area: tuple[str, tuple[int, int, int, int]]) -> bool:
+def _is_single_cell(area: tuple[str, tuple[int, int, int, int]]) -> bool:
     top, left, bottom, right = area[1]
     return top == bottom and left == right
