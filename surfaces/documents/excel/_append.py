@@ -18,7 +18,7 @@ from callboard.surfaces.documents.excel._formula_text import LAST_ROW, translate
 from callboard.surfaces.documents.excel._hidden_rows import column_spans, hidden_columns, hidden_rows
 from callboard.surfaces.documents.excel._insert_delete import shift
 from callboard.surfaces.documents.excel._named_tables import blocks_of, tables_of
-from callboard.surfaces.documents.excel._sheet_controls import SheetRange, destination, parse_cells, place
+from callboard.surfaces.documents.excel._sheet_controls import SheetRange, destination, parse_cells, find_range
 from callboard.surfaces.documents.excel._sheets import add_sheet, check_structure, check_title
 from callboard.surfaces.documents.excel._shift import Shift
 from callboard.surfaces.documents.excel._total_rows import last_data_row, totals_of
@@ -47,7 +47,7 @@ def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: 
     Raises:
         ToolError: If several tables or blocks could be the target.
     """
-    target = place(file, sheet, "", control_id, control_name)
+    target = find_range(file, sheet, "", control_id, control_name)
     if control_id.startswith("table-"):
         return target
     tables = tables_of(target.sheet)

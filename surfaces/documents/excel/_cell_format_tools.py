@@ -90,7 +90,7 @@ class ExcelFormatTools(ExcelEditor):
             color=color, fill=fill, horizontal=horizontal, vertical=vertical, wrap=wrap, border=border, width=width,
         )  # fmt: skip
         with self._editing(document) as file:
-            target = writable(place(file, sheet, cells, control_id, control_name))
+            target = writable(find_range(file, sheet, cells, control_id, control_name))
             area = bounded(target.need())
             format_cells(target.sheet, area, changes)
             changed: Answer = changes.model_dump(exclude_none=True)
@@ -112,7 +112,7 @@ class ExcelFormatTools(ExcelEditor):
         Only the top left cell may hold something.
         """
         with self._editing(document) as file:
-            target = writable(place(file, sheet, cells, control_id, control_name))
+            target = writable(find_range(file, sheet, cells, control_id, control_name))
             area = target.need()
             if not merge:
                 apart: list[JsonValue] = [*unmerge_cells(target.sheet, area)]

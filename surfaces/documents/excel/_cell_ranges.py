@@ -14,7 +14,7 @@ from callboard.surfaces.documents.excel._formula_results import results_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._hidden_rows import hidden_in
 from callboard.surfaces.documents.excel._named_tables import blocks_of, tables_of
-from callboard.surfaces.documents.excel._sheet_controls import SheetRange, place
+from callboard.surfaces.documents.excel._sheet_controls import SheetRange, find_range
 from callboard.surfaces.documents.excel._validations import validations_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
 def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_name: str) -> SheetRange:
     """Find the top left cell of a call that writes."""
     has_cells = control_id.startswith(("range-", "table-"))
-    return place(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
+    return find_range(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
 
 
 def table_place(
@@ -95,7 +95,7 @@ def table_place(
         ToolError: If no cells or table are named, and the sheet has several blocks, or if the cells begin right below
             their header.
     """
-    target = place(file, sheet, cells, control_id, control_name)
+    target = find_range(file, sheet, cells, control_id, control_name)
     if cells and header:
         _check_header(target.sheet, target.need())
     if not cells and not control_id.startswith("table-"):

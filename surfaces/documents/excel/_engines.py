@@ -35,7 +35,7 @@ from callboard.surfaces.documents.excel._cell_values import unescape
 from callboard.surfaces.documents.excel._functions import stored_name
 from callboard.surfaces.documents.excel._outdated_results import CellPlace
 from callboard.surfaces.documents.excel._reduced_workbook import reduced
-from callboard.surfaces.documents.excel._sheet import place_of
+from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._structured_references import with_table_names
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _read(book: bytes, positions_by_sheet: Mapping[int, set[tuple[int, int]] | N
 def _cells(sheet: bytes, positions: set[tuple[int, int]] | None, strings: Sequence[str]) -> Cells:
     cells: Cells = {}
     for cell in etree.fromstring(sheet).iter(q("c")):
-        position, kind, text = place_of(cell.get("r")), cell.get("t", "n"), cell.findtext(q("v"))
+        position, kind, text = position_of(cell.get("r")), cell.get("t", "n"), cell.findtext(q("v"))
         if text is None or (positions is not None and position not in positions):
             continue
         if kind == "n":

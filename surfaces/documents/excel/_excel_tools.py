@@ -109,12 +109,12 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
                 before = _contents(target.sheet, cells)
                 write_cells(target.sheet, cells, _ROWS.validate_python(values))
             elif tool_name == "replace_text":
-                target = place(file, selectors["sheet"], selectors["cells"], *named)
+                target = find_range(file, selectors["sheet"], selectors["cells"], *named)
                 cells = target.need()
                 before = _contents(target.sheet, cells)
                 replace(target, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
             else:
-                target = place(file, selectors["sheet"], selectors["cells"], *named)
+                target = find_range(file, selectors["sheet"], selectors["cells"], *named)
                 cells = bounded(target.need())
                 check_arrays(target.sheet, cells)
                 before = _contents(target.sheet, cells)
@@ -150,7 +150,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         Long ranges are cut after whole rows; ``left_out`` says how many follow.
         """
         file = self._load(self._workspace.read(document))
-        target = place(file, sheet, cells, control_id, control_name)
+        target = find_range(file, sheet, cells, control_id, control_name)
         if target.cells is None:
             return {"sheet": target.sheet.title, "cells": None, "values": [], "left_out": 0}
         return read_cells(file, target.sheet, target.cells)
@@ -197,7 +197,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         one, but not in a cell that is formatted as text.
         """
         with self._editing(document) as file:
-            target = place(file, sheet, cells, control_id, control_name)
+            target = find_range(file, sheet, cells, control_id, control_name)
             answer = replace(target, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
             if not answer["changed"]:
                 msg = f"{find_text!r} is in no text of {target.sheet.title!r}!{target.need().coord}"
@@ -226,7 +226,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         """Write a formula into a cell, or fill a range."""
         text, array = checked(formula), is_array(formula)
         with self._editing(document) as file:
-            target = place(file, sheet, cells, control_id, control_name)
+            target = find_range(file, sheet, cells, control_id, control_name)
             area = bounded(target.need())
             text = resolved(file, target.sheet, area, text)
             check_arrays(target.sheet, area)

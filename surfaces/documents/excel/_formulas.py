@@ -19,7 +19,7 @@ from callboard.surfaces.documents.excel._cell_values import DATE_CODE, SPAN_CODE
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW, leaves_sheet, translated
 from callboard.surfaces.documents.excel._functions import named_in_files
 from callboard.surfaces.documents.excel._named_tables import tables_of
-from callboard.surfaces.documents.excel._sheet import place_of
+from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._structured_references import as_in_files
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def filled(formula: str, cells: CellRange) -> str:
 
 
 def _moved(formula: str, origin: str, to: str) -> str:
-    (top, left), (row, column) = place_of(origin), place_of(to)
+    (top, left), (row, column) = position_of(origin), position_of(to)
     moved = translated(formula, row - top, column - left)
     if leaves_sheet(formula, moved):
         msg = f"{formula!r} can't be filled to {to}: a reference would leave the sheet"

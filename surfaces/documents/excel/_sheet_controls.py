@@ -67,18 +67,18 @@ def find_all(file: ExcelFile) -> list[Control]:
 
     The ids are ``sheet-1``, ``range-1`` (the used range of ``sheet-1``), ``table-1``, ``chart-1`` and so on.
     """
-    found: list[Control] = []
+    controls: list[Control] = []
     tables = charts = 0
     for number, sheet in enumerate(file.sheets, start=1):
         used = sheet.used() if sheet.is_grid else None
-        found.extend(_of_sheet(sheet, number, used))
+        controls.extend(_of_sheet(sheet, number, used))
         for table in tables_of(sheet):
             tables += 1
-            found.append(_of_table(table, number, tables, used))
+            controls.append(_of_table(table, number, tables, used))
         for chart in charts_of(sheet):
             charts += 1
-            found.append(_of_chart(chart, number, charts))
-    return found
+            controls.append(_of_chart(chart, number, charts))
+    return controls
 
 
 def _of_sheet(sheet: Sheet, number: int, used: CellRange | None) -> Iterator[Control]:
@@ -152,7 +152,7 @@ def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
     raise ToolError(msg)
 
 
-def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = "") -> SheetRange:
+def find_range(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = "") -> SheetRange:
     """Find the sheet and the cells that a call's arguments select.
 
     A control selects its sheet, and a range or table also its cells. Without a control the title selects the sheet,
@@ -162,13 +162,13 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
     Raises:
         ToolError: If the control, sheet or range does not exist, or the sheet and the control contradict each other.
     """
-    before, _, wanted = cells.rpartition("!")
-    title = unquoted(before) or sheet
-    if table := _table_called(file, wanted):
-        title, wanted = table.sheet.title, table.cells.coord
-    for named in filter(None, (unquoted(before), sheet)):
-        if named.casefold() != title.casefold():
-            msg = f"the cells {cells!r} are not on the sheet {named!r}"
+    prefix, _, range_text = cells.rpartition("!")
+    title = unquoted(prefix) or sheet
+    if table := _table_called(file, range_text):
+        title, range_text = table.sheet.title, table.cells.coord
+    for sheet_name in filter(None, (unquoted(prefix), sheet)):
+        if sheet_name.casefold() != title.casefold():
+            msg = f"the cells {cells!r} are not on the sheet {sheet_name!r}"
             raise ToolError(msg)
     if control_id:
         control = find(file, control_id, control_name)
@@ -178,13 +178,15 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
             raise ToolError(msg)
         title = parent
         if control.kind in {"range", "table"}:
-            wanted = wanted or str(control.detail["cells"])
-    found = file.sheet(title) if title else file.active
-    titles = {each.title.casefold() for each in file.sheets}
-    if unquoted(wanted).casefold() in titles and not _CORNER.fullmatch(wanted):
-        msg = f"{wanted!r} is the title of a sheet; give it as sheet, and leave cells empty for all used cells"
+            range_text = range_text or str(control.detail["cells"])
+    target_sheet = file.sheet(title) if title else file.active
+    if unquoted(range_text).casefold() in map(str.casefold, file.titles) and not _CORNER.fullmatch(range_text):
+        msg = f"{range_text!r} is the title of a sheet; give it as sheet, and leave cells empty for all used cells"
         raise ToolError(msg)
-    return SheetRange(found, parse_cells(wanted, "a range of cells or the name of a table") if wanted else found.used())
+    return SheetRange(
+        target_sheet,
+        parse_cells(range_text, "a range of cells or the name of a table") if range_text else target_sheet.used(),
+    )
 
 
 def drawn_cells(sheet: Sheet, cells: str) -> SheetRange:
@@ -194,7 +196,7 @@ def drawn_cells(sheet: Sheet, cells: str) -> SheetRange:
         ToolError: If there are no such cells.
     """
     elsewhere = "!" in cells or _table_called(sheet.file, cells) is not None
-    return place(sheet.file, "" if elsewhere else sheet.title, cells)
+    return find_range(sheet.file, "" if elsewhere else sheet.title, cells)
 
 
 def _table_called(file: ExcelFile, name: str) -> Table | None:
@@ -330,13 +332,13 @@ def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int
         for column in range(cells.min_col, cells.max_col + 1):
             if get_column_letter(column) == name.upper():
                 return column
-    alike = [title for title in names if title.casefold() == name.casefold()]
-    if len(alike) == 1:
-        return cells.min_col + names.index(alike[0])
-    known = ", ".join(repr(title) for title in names if title)
+    matches = [title for title in names if title.casefold() == name.casefold()]
+    if len(matches) == 1:
+        return cells.min_col + names.index(matches[0])
+    headers = ", ".join(repr(title) for title in names if title)
     msg = (
         f"there is no column {name!r} in {cells.coord}"
-        + (f"; there are: {known}" if known else "")
+        + (f"; there are: {headers}" if headers else "")
         + (_lower_header(sheet, cells, name) or nearest(name, filter(None, names)) if header else "")
     )
     raise ToolError(msg)

@@ -23,7 +23,7 @@ from callboard.surfaces.documents.excel._hidden_rows import column_spans, hidden
 from callboard.surfaces.documents.excel._insert_delete import shift
 from callboard.surfaces.documents.excel._sheet_controls import (
     column_number,
-    place,
+    find_range,
     row_number,
     sheet_of,
 )
@@ -72,7 +72,7 @@ class ExcelSheetTools(ExcelEditor):
 
         Formulas, charts, tables and formats follow.
         """
-        return self._shifted(document, what, at, count, sheet, control_id, control_name)
+        return self._shift_lines(document, what, at, count, sheet, control_id, control_name)
 
     @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=CELLS)
     def delete_rows_or_columns(
@@ -90,7 +90,7 @@ class ExcelSheetTools(ExcelEditor):
 
         Formulas, charts, tables and formats follow.
         """
-        return self._shifted(document, what, at, -count, sheet, control_id, control_name)
+        return self._shift_lines(document, what, at, -count, sheet, control_id, control_name)
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def add_sheet(
@@ -119,12 +119,12 @@ class ExcelSheetTools(ExcelEditor):
     ) -> Answer:
         """Rename a sheet; formulas, names and charts that refer to it follow."""
         with self._editing(document) as file:
-            found = sheet_of(file, sheet, control_id, control_name)
-            check_title(file, title, found)
+            target_sheet = sheet_of(file, sheet, control_id, control_name)
+            check_title(file, title, target_sheet)
             check_structure(file)
-            old = found.title
+            old = target_sheet.title
             answer: Answer = {"sheet": title, "before": old}
-            if stale := rename_sheet(file, found, title):
+            if stale := rename_sheet(file, target_sheet, title):
                 answer["title_in_texts_stays"] = [*stale[:_MOST_LOST]]
             return file.answers(answer)
 
@@ -142,26 +142,26 @@ class ExcelSheetTools(ExcelEditor):
         The last visible sheet, and one that others refer to (also to its tables), can't be deleted.
         """
         with self._editing(document) as file:
-            found = sheet_of(file, sheet, control_id, control_name)
+            target_sheet = sheet_of(file, sheet, control_id, control_name)
             check_structure(file)
-            title = found.title
-            delete_sheet(file, found)
+            title = target_sheet.title
+            delete_sheet(file, target_sheet)
             return file.answers({"deleted": title, "sheets": [*file.titles]})
 
-    def _shifted(self, document: str, what: str, at: str, count: int, *named: str) -> Answer:
+    def _shift_lines(self, document: str, what: str, at: str, count: int, *named: str) -> Answer:
         """Insert lines, or delete as many as `count` is negative."""
         first = column_number(at) if what == "columns" else row_number(at)
         with self._editing(document) as file:
-            found = writable(place(file, named[0], "", *named[1:]))
-            hidden = _hidden_lines(found.sheet, what, first, -count)
-            shift(file, Shift(found.sheet, "col" if what == "columns" else "row", first, count))
-            used = found.sheet.used()
-            done = "inserted" if count > 0 else "deleted"
-            answer: Answer = {"sheet": found.sheet.title, done: abs(count), "used": used.coord if used else None}
-            return file.answers(answer | hidden | _lost(file))
+            target = writable(find_range(file, named[0], "", *named[1:]))
+            hidden = _hidden_lines(target.sheet, what, first, -count)
+            shift(file, Shift(target.sheet, "col" if what == "columns" else "row", first, count))
+            used = target.sheet.used()
+            key = "inserted" if count > 0 else "deleted"
+            answer: Answer = {"sheet": target.sheet.title, key: abs(count), "used": used.coord if used else None}
+            return file.answers(answer | hidden | _lost_references(file))
 
 
-def _lost(file: ExcelFile) -> Answer:
+def _lost_references(file: ExcelFile) -> Answer:
     """Name the formulas, names and charts that read deleted cells."""
     where: list[JsonValue] = []
     for reference in file.lost_references:

@@ -23,8 +23,8 @@ from callboard.surfaces.documents.excel._sheet_controls import (
     chart_of,
     destination,
     drawn_cells,
+    find_range,
     parse_cells,
-    place,
     sheet_of,
     unquoted,
 )
@@ -69,14 +69,14 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | Non
         return None
     named = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
     if "cells" in arguments:
-        found = place(file, named[0], arguments["cells"], *named[1:])
+        found = find_range(file, named[0], arguments["cells"], *named[1:])
         return TouchedCells(found.sheet, found.cells)
     if "cell" in arguments:
         rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
         found = start_of(file, named[0], arguments["cell"], *named[1:])
         return TouchedCells(found.sheet, spread(found, len(rows), width_of(rows)))
     if "values" in arguments or "what" in arguments:
-        return TouchedCells(place(file, named[0], "", *named[1:]).sheet)
+        return TouchedCells(find_range(file, named[0], "", *named[1:]).sheet)
     return TouchedCells(sheet_of(file, *named))
 
 
