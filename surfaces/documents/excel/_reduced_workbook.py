@@ -47,7 +47,7 @@ _FORMULA_TEXTS = ("calculatedColumnFormula", "totalsRowFormula")
 def reduced(
     file: ExcelFile,
     live: Mapping[CellPlace, Sequence[CellPlace]],
-    given: Results,
+    results: Results,
     scratch: Sequence[Sequence[str]] = (),
 ) -> bytes:
     """Write a workbook with some formulas, and values for the others.
@@ -55,14 +55,14 @@ def reduced(
     Args:
         file: The workbook.
         live: The cells whose formulas stay, each with the other cells that it fills, which are left empty.
-        given: Results of cells, in place of those that the workbook holds.
+        results: Results of cells, in place of those that the workbook holds.
         scratch: Rows of formulas for an additional last sheet.
     """
     parts: dict[str, bytes] = {}
     links: list[tuple[str, str]] = []
     entries = []
     for number, sheet in enumerate(file.sheets, start=1):
-        parts[f"xl/worksheets/sheet{number}.xml"] = _sheet(sheet, live, given, number, parts)
+        parts[f"xl/worksheets/sheet{number}.xml"] = _sheet(sheet, live, results, number, parts)
         links.append(("worksheet", f"worksheets/sheet{number}.xml"))
         entries.append(f'<sheet name={quoteattr(sheet.title)} sheetId="{number}" r:id="rId{number}"/>')
     if scratch:
@@ -70,7 +70,7 @@ def reduced(
         rows = (_row(row, [f"<f>{escape(text)}</f>" for text in line]) for row, line in enumerate(scratch, start=1))
         parts[f"xl/worksheets/sheet{number}.xml"] = _worksheet("".join(rows))
         links.append(("worksheet", f"worksheets/sheet{number}.xml"))
-        entries.append(f'<sheet name="{_free(file)}" sheetId="{number}" r:id="rId{number}"/>')
+        entries.append(f'<sheet name="{_free_title(file)}" sheetId="{number}" r:id="rId{number}"/>')
     parts[_STYLES] = _NO_STYLES  # IronCalc needs the part
     links.append(("styles", "styles.xml"))
     parts[_WORKBOOK] = _workbook(file, entries)
@@ -97,9 +97,9 @@ def _workbook(file: ExcelFile, sheets: Iterable[str]) -> bytes:
         if name.casefold() not in left_out and not name.startswith("_xlnm.")
     ]
     setting = file.package.tree(file.part).find(q("calcPr"))
-    kept = ("iterate", "iterateCount", "iterateDelta")
+    attributes = ("iterate", "iterateCount", "iterateDelta")
     iterating = "".join(
-        f" {key}={quoteattr(setting.get(key))}" for key in kept if setting is not None and setting.get(key)
+        f" {key}={quoteattr(setting.get(key))}" for key in attributes if setting is not None and setting.get(key)
     )
     return (
         f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONSHIPS}">'
@@ -115,13 +115,13 @@ def _local(name: Element) -> str:
     return f' localSheetId="{index}"' if index.isdigit() else ""
 
 
-def _free(file: ExcelFile) -> str:
-    taken = {title.casefold() for title in file.titles}
-    return next(name for number in range(len(taken) + 1) if (name := f"callboard{number}") not in taken)
+def _free_title(file: ExcelFile) -> str:
+    titles = {title.casefold() for title in file.titles}
+    return next(name for number in range(len(titles) + 1) if (name := f"callboard{number}") not in titles)
 
 
 def _sheet(
-    sheet: Sheet, live: Mapping[CellPlace, Sequence[CellPlace]], given: Results, number: int, parts: dict[str, bytes]
+    sheet: Sheet, live: Mapping[CellPlace, Sequence[CellPlace]], results: Results, number: int, parts: dict[str, bytes]
 ) -> bytes:
     if not sheet.is_grid:
         return _worksheet("")
@@ -135,22 +135,22 @@ def _sheet(
         links.append(("table", f"../tables/table{number}_{index}.xml"))
     if links:
         parts[rels_of(f"xl/worksheets/sheet{number}.xml")] = _rels(links)
-    listed = "".join(f'<tablePart r:id="rId{index}"/>' for index in range(1, len(tables) + 1))
-    rest = f'<tableParts count="{len(tables)}">{listed}</tableParts>' if tables else ""
-    return _worksheet("".join(_rows(sheet, live, given)), rest)
+    entries = "".join(f'<tablePart r:id="rId{index}"/>' for index in range(1, len(tables) + 1))
+    table_parts = f'<tableParts count="{len(tables)}">{entries}</tableParts>' if tables else ""
+    return _worksheet("".join(_rows(sheet, live, results)), table_parts)
 
 
-def _rows(sheet: Sheet, live: Mapping[CellPlace, Sequence[CellPlace]], given: Results) -> Iterator[str]:
+def _rows(sheet: Sheet, live: Mapping[CellPlace, Sequence[CellPlace]], results: Results) -> Iterator[str]:
     title = sheet.title.casefold()
     lines: dict[int, list[tuple[int, str]]] = {}
-    filled = {place for others in live.values() for place in others}
-    for (row, column), cell in sheet.cells.items():
-        place = (title, row, column)
-        if len(cell) and place not in filled and place not in given:
-            lines.setdefault(row, []).append((column, _cell(sheet, row, column, cell, live=place in live)))
-    for (other, row, column), result in given.items():
-        if other == title:
-            lines.setdefault(row, []).append((column, _given(f"{get_column_letter(column)}{row}", *result)))
+    spilled_cells = {cell for spill in live.values() for cell in spill}
+    for (row, column), cell_element in sheet.cells.items():
+        cell = (title, row, column)
+        if len(cell_element) and cell not in spilled_cells and cell not in results:
+            lines.setdefault(row, []).append((column, _cell(sheet, row, column, cell_element, live=cell in live)))
+    for (sheet_title, row, column), result in results.items():
+        if sheet_title == title:
+            lines.setdefault(row, []).append((column, _result_cell(f"{get_column_letter(column)}{row}", *result)))
     hidden = {row for row, element in sheet.rows.items() if element.get("hidden") in {"1", "true"}}
     for row in sorted(lines.keys() | hidden):
         state = ' hidden="1"' if row in hidden else ""
@@ -176,7 +176,7 @@ def _cell(sheet: Sheet, row: int, column: int, cell: Element, *, live: bool) -> 
     return f'<c r="{where}" t="{kind}"><v>{escape(value.text)}</v></c>'
 
 
-def _given(where: str, value: float | str | bool, error: bool) -> str:  # noqa: FBT001 - a result
+def _result_cell(where: str, value: float | str | bool, error: bool) -> str:  # noqa: FBT001 - a result
     if isinstance(value, bool):
         return f'<c r="{where}" t="b"><v>{int(value)}</v></c>'
     if isinstance(value, str):
@@ -186,8 +186,8 @@ def _given(where: str, value: float | str | bool, error: bool) -> str:  # noqa: 
 
 def _text(where: str, text: str) -> str:
     """Write a text cell in the form that LibreOffice does not strip."""
-    kept = escape(escaped(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
-    return f'<c r="{where}" t="inlineStr"><is><t xml:space="preserve">{kept}</t></is></c>'
+    escaped_text = escape(escaped(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return f'<c r="{where}" t="inlineStr"><is><t xml:space="preserve">{escaped_text}</t></is></c>'
 
 
 def _row(row: int, contents: Sequence[str]) -> str:
@@ -195,18 +195,18 @@ def _row(row: int, contents: Sequence[str]) -> str:
     return f'<row r="{row}">{"".join(cells)}</row>'
 
 
-def _worksheet(rows: str, rest: str = "") -> bytes:
+def _worksheet(rows: str, table_parts: str = "") -> bytes:
     return (
-        f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONSHIPS}"><sheetData>{rows}</sheetData>{rest}</worksheet>'
+        f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONSHIPS}"><sheetData>{rows}</sheetData>{table_parts}</worksheet>'
     ).encode()
 
 
 def _rels(links: Iterable[tuple[str, str]]) -> bytes:
-    listed = "".join(
+    entries = "".join(
         f'<Relationship Id="rId{number}" Type="{RELATIONSHIPS}/{kind}" Target={quoteattr(target)}/>'
         for number, (kind, target) in enumerate(links, start=1)
     )
-    return f'<Relationships xmlns="{PACKAGE}">{listed}</Relationships>'.encode()
+    return f'<Relationships xmlns="{PACKAGE}">{entries}</Relationships>'.encode()
 
 
 def _content_types(parts: Iterable[str]) -> bytes:
@@ -216,11 +216,11 @@ def _content_types(parts: Iterable[str]) -> bytes:
         _STYLES: "styles",
         _WORKBOOK: "sheet.main",
     }
-    listed = "".join(
+    entries = "".join(
         f'<Override PartName="/{name}" ContentType="{_SHEET_TYPE}.{kind}+xml"/>'
         for name in parts
         for start, kind in kinds.items()
         if name.startswith(start)
     )
     rels = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    return f'<Types xmlns="{_TYPES}">{rels}{listed}</Types>'.encode()
+    return f'<Types xmlns="{_TYPES}">{rels}{entries}</Types>'.encode()

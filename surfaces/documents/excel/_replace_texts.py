@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MOST_CELLS = 100
 
 
-def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> Answer:  # noqa: FBT001 - passed on
+def replace(target: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> Answer:  # noqa: FBT001 - passed on
     """Replace a text in cells that hold texts; return the answer.
 
     A whole text that becomes a number is one, as in Excel, but not in a cell that is formatted as text. The target of a
@@ -34,7 +34,7 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
     Raises:
         ToolError: If a text would become too long, or the text to replace stands in several runs of a rich text.
     """
-    sheet = found.sheet
+    sheet = target.sheet
     pattern = find_pattern(find, match_case=match_case)
     matches: set[str] = set()
 
@@ -45,7 +45,7 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
     changed: list[JsonValue] = []
     formulas: list[JsonValue] = []
     numbers: list[JsonValue] = []
-    for row, column in held(sheet, found.need()):
+    for row, column in held(sheet, target.need()):
         value, kind = sheet.raw(row, column)
         if sheet.is_formula(row, column) or sheet.is_within_array(row, column):
             if pattern.search(sheet.formula(row, column) + (value if kind == "text" else "")):
@@ -57,11 +57,15 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
             _write(sheet, row, column, new, substitute)
             changed.append(where_of(row, column))
     literal = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
-    followed, others = _follow_links(found, literal, replacement, {*changed}) if changed else ([], [])
-    kept = {"formulas_not_changed": formulas, "numbers_not_changed": numbers}
-    kept |= {"links_changed": followed, "links_not_changed": others, "also_matched": [*variants_in(matches, find)]}
+    changed_links, unchanged_links = _follow_links(target, literal, replacement, {*changed}) if changed else ([], [])
+    cell_lists = {"formulas_not_changed": formulas, "numbers_not_changed": numbers}
+    cell_lists |= {
+        "links_changed": changed_links,
+        "links_not_changed": unchanged_links,
+        "also_matched": [*variants_in(matches, find)],
+    }
     answer: Answer = {"sheet": sheet.title, "changed": len(changed), "cells": changed[:_MOST_CELLS]}
-    return answer | {name: cells[:_MOST_CELLS] for name, cells in kept.items() if cells}
+    return answer | {name: cells[:_MOST_CELLS] for name, cells in cell_lists.items() if cells}
 
 
 def _write(sheet: Sheet, row: int, column: int, new: str, substitute: Callable[[str], str]) -> None:
@@ -74,34 +78,34 @@ def _write(sheet: Sheet, row: int, column: int, new: str, substitute: Callable[[
 
 
 def _follow_links(
-    found: SheetRange, pattern: re.Pattern[str], replacement: str, changed: set[JsonValue]
+    target: SheetRange, pattern: re.Pattern[str], replacement: str, changed: set[JsonValue]
 ) -> tuple[list[JsonValue], list[JsonValue]]:
     """Change the targets of links that their cells show.
 
     Returns:
         The cells of these links, and those of other links that contain the text.
     """
-    sheet, package = found.sheet, found.sheet.file.package
+    sheet, package = target.sheet, target.sheet.file.package
     links = {link.id: link for link in package.relationships(sheet.part)}
     elements = sheet.root.findall(f"{q('hyperlinks')}/{q('hyperlink')}")
-    followed: list[JsonValue] = []
-    others: list[JsonValue] = []
+    changed_links: list[JsonValue] = []
+    unchanged_links: list[JsonValue] = []
     for element in elements:
         old, area = element.get(R_ID, ""), area_of(element.get("ref"))
-        if old not in links or area.isdisjoint(found.need()) or not pattern.search(links[old].target):
+        if old not in links or area.isdisjoint(target.need()) or not pattern.search(links[old].target):
             continue
         where = where_of(area.min_row, area.min_col)
         new = pattern.sub(lambda _: replacement, links[old].target)
         text = str(sheet.value(area.min_row, area.min_col) or "")
         if where not in changed or not _shows(text, new):
-            others.append(where)
+            unchanged_links.append(where)
             continue
         sheet.edit()
         element.set(R_ID, package.relate_outside(sheet.part, "hyperlink", new))
-        if not any(other.get(R_ID) == old for other in elements):
+        if not any(hyperlink.get(R_ID) == old for hyperlink in elements):
             package.unrelate(sheet.part, old)
-        followed.append(where)
-    return followed, others
+        changed_links.append(where)
+    return changed_links, unchanged_links
 
 
 def _shows(text: str, target: str) -> bool:

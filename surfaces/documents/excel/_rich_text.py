@@ -33,7 +33,7 @@ def change_text(sheet: Sheet, row: int, column: int, new: str, change: Callable[
         ToolError: If the change concerns several runs at once, or a workbook can't hold the text.
     """
     rich = _rich_text(sheet.cells[row, column], sheet)
-    runs = [copy.deepcopy(each) for each in rich if each.tag in {_R, _T}] if rich is not None else []
+    runs = [copy.deepcopy(element) for element in rich if element.tag in {_R, _T}] if rich is not None else []
     texts = [text for run in runs for text in run.iter(_T)]
     changed = [change(unescape(text.text or "")) for text in texts]
     if runs and "".join(changed) != new:
@@ -47,8 +47,8 @@ def change_text(sheet: Sheet, row: int, column: int, new: str, change: Callable[
     for text, content in zip(texts, changed, strict=True):
         text.text = escape(content)
         text.set(SPACE, "preserve")
-    if kept := [run for run in runs if any(text.text for text in run.iter(_T))]:
-        sheet.cells[row, column].find(_IS)[:] = kept
+    if runs_with_text := [run for run in runs if any(text.text for text in run.iter(_T))]:
+        sheet.cells[row, column].find(_IS)[:] = runs_with_text
 
 
 def is_rich(sheet: Sheet, row: int, column: int) -> bool:
@@ -58,5 +58,5 @@ def is_rich(sheet: Sheet, row: int, column: int) -> bool:
 
 def _rich_text(cell: Element, sheet: Sheet) -> Element | None:
     """Return the element of a cell's text if it has runs."""
-    found = sheet.file.shared_texts[int(cell.findtext(q("v")))] if cell.get("t") == "s" else cell.find(_IS)
-    return found if found is not None and found.find(_R) is not None else None
+    text_element = sheet.file.shared_texts[int(cell.findtext(q("v")))] if cell.get("t") == "s" else cell.find(_IS)
+    return text_element if text_element is not None and text_element.find(_R) is not None else None

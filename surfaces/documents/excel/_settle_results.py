@@ -39,12 +39,12 @@ def settle(file: ExcelFile) -> None:
         for title, row, column in outdated:
             if (row, column) in sheets[title].cells:
                 sheets[title].set_result(row, column, None)
-        done = Calculation(file, formulas, outdated).run()
-        if not _resize(sheets, done.sizes):
+        results = Calculation(file, formulas, outdated).run()
+        if not _resize(sheets, results.sizes):
             break
-    for (title, row, column), (value, error) in done.values.items():
+    for (title, row, column), (value, error) in results.values.items():
         sheets[title].set_result(row, column, value, error=error)
-    _tell(file, sheets, [place for place in outdated if place in formulas.texts and place not in done.values])
+    _list_missing(file, sheets, [cell for cell in outdated if cell in formulas.texts and cell not in results.values])
 
 
 def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPlace]:
@@ -54,17 +54,17 @@ def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPlace]:
     ]
     if not formulas.texts or not (changed or file.outdated):
         return []
-    cells = {id(cell) for cell in file.outdated}
-    own: list[CellPlace] = [
+    element_ids = {id(cell) for cell in file.outdated}
+    changed_formulas: list[CellPlace] = [
         (sheet.title.casefold(), row, column)
         for sheet in file.worksheets
         for (row, column), cell in sheet.cells.items()
-        if id(cell) in cells
+        if id(cell) in element_ids
     ]
-    seeds = [*changed, *own, *formulas.volatile]
-    found = {place: None for place in seeds if place in formulas.texts} | formulas.depending(seeds)
-    spilled = [cell for place in found for cell in formulas.spilled(place)]
-    return [*found, *spilled]
+    seeds = [*changed, *changed_formulas, *formulas.volatile]
+    outdated = {seed: None for seed in seeds if seed in formulas.texts} | formulas.depending(seeds)
+    spilled = [cell for anchor in outdated for cell in formulas.spilled(anchor)]
+    return [*outdated, *spilled]
 
 
 def _resize(sheets: Mapping[str, Sheet], sizes: Mapping[CellPlace, tuple[int, int]]) -> bool:
@@ -87,21 +87,21 @@ def _resize(sheets: Mapping[str, Sheet], sizes: Mapping[CellPlace, tuple[int, in
 
 def _is_free(sheet: Sheet, old: CellRange, new: CellRange) -> bool:
     """Return whether a spill may fill cells, as in Excel."""
-    taken = [area for area in sheet.arrays if area.coord != old.coord]
-    taken += [*sheet.merged, *(table.cells for table in tables_of(sheet))]
-    if any(not area.isdisjoint(new) for area in taken):
+    obstacles = [area for area in sheet.arrays if area.coord != old.coord]
+    obstacles += [*sheet.merged, *(table.cells for table in tables_of(sheet))]
+    if any(not area.isdisjoint(new) for area in obstacles):
         return False
     rows, columns = range(new.min_row, new.max_row + 1), range(new.min_col, new.max_col + 1)
-    inside = (place for place in sheet.filled() if place[0] in rows and place[1] in columns)
-    return all(old.min_row <= row <= old.max_row and old.min_col <= column <= old.max_col for row, column in inside)
+    filled = (position for position in sheet.filled() if position[0] in rows and position[1] in columns)
+    return all(old.min_row <= row <= old.max_row and old.min_col <= column <= old.max_col for row, column in filled)
 
 
-def _tell(file: ExcelFile, sheets: Mapping[str, Sheet], missing: list[CellPlace]) -> None:
+def _list_missing(file: ExcelFile, sheets: Mapping[str, Sheet], missing: list[CellPlace]) -> None:
     """Name the formulas without a result in the edit's answer."""
     if file.answer is None or not missing:
         return
     order = {title: number for number, title in enumerate(sheets)}
-    missing.sort(key=lambda place: (order[place[0]], *place[1:]))
+    missing.sort(key=lambda cell: (order[cell[0]], *cell[1:]))
     names = [f"{sheets[title].title}!{get_column_letter(column)}{row}" for title, row, column in missing]
     file.answer["not_computed"] = list(names[:_MAX_LISTED])
     if len(names) > _MAX_LISTED:
