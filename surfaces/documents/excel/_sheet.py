@@ -132,8 +132,8 @@ class Sheet:
     @property
     def protected(self) -> bool:
         """Return whether the sheet is protected."""
-        found = self.root.find(q("sheetProtection"))
-        return found is not None and found.get("sheet") in {"1", "true"}
+        protection = self.root.find(q("sheetProtection"))
+        return protection is not None and protection.get("sheet") in {"1", "true"}
 
     def edit(self) -> Element:
         """Return the sheet's XML, which is about to change."""
@@ -142,18 +142,18 @@ class Sheet:
     def element(self, name: str) -> Element:
         """Return one of the sheet's elements, made if missing, for a change."""
         root = self.edit()
-        found = root.find(q(name))
-        if found is None:
-            found = etree.Element(q(name))
-            self.insert(found, name)
-        return found
+        child = root.find(q(name))
+        if child is None:
+            child = etree.Element(q(name))
+            self.insert(child, name)
+        return child
 
     def insert(self, element: Element, name: str) -> None:
         """Put an element into the sheet, in the required order."""
-        before = {q(each) for each in _ORDER[: _ORDER.index(name) + 1]}
+        tags = {q(tag) for tag in _ORDER[: _ORDER.index(name) + 1]}
         root = self.edit()
-        places = [number for number, child in enumerate(root) if child.tag in before]
-        root.insert(places[-1] + 1 if places else 0, element)
+        indices = [number for number, child in enumerate(root) if child.tag in tags]
+        root.insert(indices[-1] + 1 if indices else 0, element)
 
     # Cells
 
@@ -207,7 +207,7 @@ class Sheet:
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Yield the cells that hold something, by row."""
-        return (place for place, cell in self.cells.items() if len(cell) and _holds(cell))
+        return (position for position, cell in self.cells.items() if len(cell) and _holds(cell))
 
     def holds(self, row: int, column: int) -> bool:
         """Return whether a cell holds something; a format alone is nothing."""
@@ -216,10 +216,10 @@ class Sheet:
 
     def used(self) -> CellRange | None:
         """Measure the part of the sheet that holds something."""
-        taken = list(self.filled())
-        if not taken:
+        positions = list(self.filled())
+        if not positions:
             return None
-        rows, columns = [row for row, _ in taken], [column for _, column in taken]
+        rows, columns = [row for row, _ in positions], [column for _, column in positions]
         return CellRange(min_row=min(rows), max_row=max(rows), min_col=min(columns), max_col=max(columns))
 
     def value(self, row: int, column: int) -> JsonValue:
@@ -237,11 +237,13 @@ class Sheet:
             return None, "empty"
         kind = cell.get("t", "n")
         if kind == "inlineStr":
-            found = cell.find(_IS)
+            inline_text = cell.find(_IS)
             texts = (
-                [part.text or "" for part in found.iter(_T) if part.getparent().tag != q("rPh")] if len(cell) else ()
+                [part.text or "" for part in inline_text.iter(_T) if part.getparent().tag != q("rPh")]
+                if len(cell)
+                else ()
             )
-            return (unescape("".join(texts)), "text") if found is not None else (None, "empty")
+            return (unescape("".join(texts)), "text") if inline_text is not None else (None, "empty")
         text = cell.findtext(_V)
         if text is None or (not text and kind != "str"):
             return None, "empty"
@@ -266,17 +268,17 @@ class Sheet:
 
         An array formula is in braces, like in Excel.
         """
-        found = self._formula_of(row, column)
-        if found is None:
+        formula_element = self._formula_of(row, column)
+        if formula_element is None:
             return ""
-        if found.get("t") == "dataTable":
+        if formula_element.get("t") == "dataTable":
             return "{=TABLE()}"
-        text = found.text
-        if found.get("t") == "shared" and not text:
-            origin, text = self._shared.get(found.get("si", ""), ("", ""))
+        text = formula_element.text
+        if formula_element.get("t") == "shared" and not text:
+            origin, text = self._shared.get(formula_element.get("si", ""), ("", ""))
             first = place_of(origin) if origin else (row, column)
             text = translated(text, row - first[0], column - first[1])
-        return f"{{={text}}}" if found.get("t") == "array" else f"={text or ''}"
+        return f"{{={text}}}" if formula_element.get("t") == "array" else f"={text or ''}"
 
     def is_formula(self, row: int, column: int) -> bool:
         """Return whether a cell holds a formula."""
@@ -284,8 +286,8 @@ class Sheet:
 
     def is_data_table(self, row: int, column: int) -> bool:
         """Return whether a cell begins a data table (what-if analysis)."""
-        found = self._formula_of(row, column)
-        return found is not None and found.get("t") == "dataTable"
+        formula = self._formula_of(row, column)
+        return formula is not None and formula.get("t") == "dataTable"
 
     def stored(self, row: int, column: int) -> tuple[float | str | bool, bool] | None:
         """Return a cell's unformatted value, and whether it is an error.
@@ -330,8 +332,8 @@ class Sheet:
     def arrays(self) -> list[CellRange]:
         """The ranges of array formulas and data tables."""
         kinds = {"array", "dataTable"}
-        found = [formula for formula in self._formulas() if formula.get("t") in kinds and formula.get("ref")]
-        return [area_of(formula.get("ref")) for formula in found]
+        formulas = [formula for formula in self._formulas() if formula.get("t") in kinds and formula.get("ref")]
+        return [area_of(formula.get("ref")) for formula in formulas]
 
     def is_within_array(self, row: int, column: int) -> bool:
         """Return whether an array formula or a data table fills a cell."""
@@ -339,8 +341,8 @@ class Sheet:
 
     def is_array(self, row: int, column: int) -> bool:
         """Return whether a cell holds an array formula."""
-        found = self._formula_of(row, column)
-        return found is not None and found.get("t") == "array"
+        formula = self._formula_of(row, column)
+        return formula is not None and formula.get("t") == "array"
 
     def is_spill(self, row: int, column: int) -> bool:
         """Return whether a cell's array formula grows and shrinks with its result."""
@@ -348,9 +350,9 @@ class Sheet:
 
     def array_at(self, row: int, column: int) -> CellRange:
         """Return the cells that the array formula of a cell fills."""
-        found = self._formula_of(row, column)
+        formula = self._formula_of(row, column)
         where = f"{get_column_letter(column)}{row}"
-        return area_of(where if found is None else found.get("ref") or where)
+        return area_of(where if formula is None else formula.get("ref") or where)
 
     def resize_array(self, row: int, column: int, rows: int, columns: int) -> None:
         """Let an array formula fill other cells, and empty the former."""
@@ -358,14 +360,16 @@ class Sheet:
         old = self.array_at(row, column)
         new = CellRange(None, column, row, column + columns - 1, row + rows - 1)
         self.cells[row, column].find(_F).set("ref", new.coord)
-        for other in [place for place in self.cells if _within(old, *place) and not _within(new, *place)]:
-            self._emptied(*other)
+        for position in [
+            position for position in self.cells if _within(old, *position) and not _within(new, *position)
+        ]:
+            self._empty_cell(*position)
         self.__dict__.pop("arrays", None)
 
     @functools.cached_property
     def merged(self) -> list[CellRange]:
         """The merged cells."""
-        return [area_of(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
+        return [area_of(element.get("ref")) for element in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
 
     def is_within_merged(self, row: int, column: int) -> bool:
         """Return whether a cell is the inside of a merged one."""
@@ -401,18 +405,18 @@ class Sheet:
         elif isinstance(value, Date):
             serial = serial_of(value.date, self.file.epoch, where)
             self.dated.add((row, column))
-            cell = self._emptied(row, column)
+            cell = self._empty_cell(row, column)
             etree.SubElement(cell, _V).text = repr(serial)
             self.show_date(row, column, code_of(value.date))
         elif isinstance(value, bool):
-            cell = self._emptied(row, column)
+            cell = self._empty_cell(row, column)
             cell.set("t", "b")
             etree.SubElement(cell, _V).text = str(int(value))
         elif value is not None:
             text = check_number(value, where)
-            etree.SubElement(self._emptied(row, column), _V).text = text
+            etree.SubElement(self._empty_cell(row, column), _V).text = text
         else:
-            self._emptied(row, column)
+            self._empty_cell(row, column)
 
     def _as_date(self, row: int, column: int, text: str) -> str | Date:
         """Read a text in the form of the cell's dates as one."""
@@ -427,7 +431,7 @@ class Sheet:
 
     def write_formula(self, row: int, column: int, text: str) -> None:
         """Write a formula, given with its ``=``; it has no result yet."""
-        cell = self._emptied(row, column)
+        cell = self._empty_cell(row, column)
         etree.SubElement(cell, _F).text = text[1:]
         self.file.formulas_moved = True
 
@@ -435,7 +439,7 @@ class Sheet:
         """Write one array formula, given with its ``=``, into a range."""
         for row in range(cells.min_row, cells.max_row + 1):
             for column in range(cells.min_col, cells.max_col + 1):
-                self._emptied(row, column)
+                self._empty_cell(row, column)
         formula = etree.SubElement(self.make(cells.min_row, cells.min_col), _F)
         formula.set("t", "array")
         formula.set("ref", cells.coord)
@@ -476,10 +480,10 @@ class Sheet:
     def put(self, row: int, column: int, cell: Element) -> None:
         """Put a cell's element into its row."""
         line = self.make_row(row)
-        place = len(line)
-        while place and line[place - 1].tag == _C and place_of(line[place - 1].get("r"))[1] > column:
-            place -= 1
-        line.insert(place, cell)
+        index = len(line)
+        while index and line[index - 1].tag == _C and place_of(line[index - 1].get("r"))[1] > column:
+            index -= 1
+        line.insert(index, cell)
         line.attrib.pop("spans", None)
         self.cells[row, column] = cell
 
@@ -506,23 +510,23 @@ class Sheet:
             return
         self.edit()
         for (row, column), cell in self.cells.items():
-            found = cell.find(_F)
-            if found is not None and found.get("t") == "shared":
-                found.text = self.formula(row, column)[1:]
-        for found in self._formulas():
-            if found.get("t") == "shared":
+            formula = cell.find(_F)
+            if formula is not None and formula.get("t") == "shared":
+                formula.text = self.formula(row, column)[1:]
+        for formula in self._formulas():
+            if formula.get("t") == "shared":
                 for name in ("t", "si", "ref"):
-                    found.attrib.pop(name, None)
+                    formula.attrib.pop(name, None)
         self.__dict__.pop("_shared")
 
     def finish(self) -> None:
         """Update the sheet's stored dimensions after an edit."""
         if not (self.changed or self.reshaped):
             return
-        found = self.root.find(q("dimension"))
+        dimension = self.root.find(q("dimension"))
         used = self.used()
-        if found is not None and used is not None:
-            found.set("ref", used.coord)
+        if dimension is not None and used is not None:
+            dimension.set("ref", used.coord)
 
     def _parse(self, text: str, kind: str, cell: Element) -> tuple[Any, Kind]:
         match kind:
@@ -554,7 +558,7 @@ class Sheet:
         return number, "number"
 
     def _write_text(self, row: int, column: int, text: str) -> None:
-        cell = self._emptied(row, column)
+        cell = self._empty_cell(row, column)
         cell.set("t", "inlineStr")
         part = etree.SubElement(etree.SubElement(cell, _IS), _T)
         part.text = escape(text)
@@ -564,13 +568,13 @@ class Sheet:
             style = self._number(cell.get("s"), 0)
             cell.set("s", str(self.file.styles.derive(style, "quoted", lambda entry: entry.set("quotePrefix", "1"))))
 
-    def _emptied(self, row: int, column: int) -> Element:
-        """Return a cell's element without what it held."""
+    def _empty_cell(self, row: int, column: int) -> Element:
+        """Remove the content of a cell, and return its element."""
         self.written.setdefault((row, column), self.raw(row, column))
         cell = self.make(row, column)
-        found = cell.find(_F)
-        if found is not None:
-            if found.get("t") == "shared":
+        formula = cell.find(_F)
+        if formula is not None:
+            if formula.get("t") == "shared":
                 self.unshare()
             self.file.formulas_moved = True
         for child in list(cell):
@@ -590,11 +594,11 @@ class Sheet:
 
     @functools.cached_property
     def _shared(self) -> dict[str, tuple[str, str]]:
-        found = {}
+        shared_formulas = {}
         for formula in self._formulas():
             if formula.get("t") == "shared" and formula.text:
-                found[formula.get("si", "")] = (formula.getparent().get("r"), formula.text)
-        return found
+                shared_formulas[formula.get("si", "")] = (formula.getparent().get("r"), formula.text)
+        return shared_formulas
 
     def _number(self, text: str | None, default: int) -> int:
         if text is None:
@@ -646,13 +650,13 @@ def area_of(text: str) -> CellRange:
 
 def _drop_placeholders(cells: dict[tuple[int, int], Element]) -> None:
     """Remove zeros that stand for the results of formulas."""
-    formulas = {place: formula for place, cell in cells.items() if (formula := cell.find(_F)) is not None}
+    formulas = {position: formula for position, cell in cells.items() if (formula := cell.find(_F)) is not None}
     arrays = [area_of(formula.get("ref")) for formula in formulas.values() if formula.get("t") == "array"]
-    spilled = {place for place in cells if any(_within(area, *place) for area in arrays)} if arrays else set()
-    for place in formulas.keys() | spilled:
-        result = cells[place].find(_V)
-        if result is not None and result.text == "0" and cells[place].get("t", "n") == "n":
-            cells[place].remove(result)
+    spilled = {position for position in cells if any(_within(area, *position) for area in arrays)} if arrays else set()
+    for position in formulas.keys() | spilled:
+        result = cells[position].find(_V)
+        if result is not None and result.text == "0" and cells[position].get("t", "n") == "n":
+            cells[position].remove(result)
 
 
 def _within(area: CellRange, row: int, column: int) -> bool:

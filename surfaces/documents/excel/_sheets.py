@@ -32,11 +32,11 @@ def check_title(file: ExcelFile, title: str, renaming: Sheet | None = None) -> N
     Raises:
         ToolError: If it is refused.
     """
-    taken = {sheet.title.casefold() for sheet in file.sheets if sheet is not renaming}
+    titles = {sheet.title.casefold() for sheet in file.sheets if sheet is not renaming}
     if not clean(title).strip() or len(title) > _MAX_TITLE or _BAD_TITLE.search(title) or title.casefold() == "history":
         msg = f"{title!r} can't be a sheet's title: 1 to {_MAX_TITLE} characters, none of \\ * ? : / [ ]"
         raise ToolError(msg)
-    if title.casefold() in taken:
+    if title.casefold() in titles:
         msg = f"there is already a sheet {title!r}"
         raise ToolError(msg)
 
@@ -65,17 +65,17 @@ def add_sheet(file: ExcelFile, title: str, position: int | None) -> Sheet:
     entries = package.edit(file.part).find(q("sheets"))
     entry = etree.Element(q("sheet"))
     entry.set("name", title)
-    entry.set("sheetId", str(max(int(each.get("sheetId", "0")) for each in entries) + 1))
+    entry.set("sheetId", str(max(int(element.get("sheetId", "0")) for element in entries) + 1))
     entry.set(R_ID, package.relate(file.part, "worksheet", part))
     index = len(file.sheets) if position is None else min(position - 1, len(file.sheets))
     if index == len(file.sheets):
         entries.append(entry)
     else:
         file.sheets[index].entry.addprevious(entry)
-    made = Sheet(file, entry, part, "sheet")
-    file.sheets.insert(index, made)
+    new_sheet = Sheet(file, entry, part, "sheet")
+    file.sheets.insert(index, new_sheet)
     _move_indices(file, lambda number: number + (number >= index))
-    return made
+    return new_sheet
 
 
 def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> list[str]:
@@ -85,13 +85,13 @@ def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> list[str]:
         The formulas with the old title in a text, like ``INDIRECT("Old!A1")``, which stays.
     """
     old = sheet.title
-    named = re.compile(rf"(?<!\w){re.escape(old)}'?!", re.IGNORECASE)
+    title_pattern = re.compile(rf"(?<!\w){re.escape(old)}'?!", re.IGNORECASE)
     stale: dict[str, None] = {}
     for reference in list(all_formulas(file)):
         changed = renamed(reference.formula, old, title)
         if changed != reference.formula:
             reference.write(changed)
-        if any(named.search(text) for text in _TEXT.findall(reference.formula)):
+        if any(title_pattern.search(text) for text in _TEXT.findall(reference.formula)):
             stale[reference.where] = None
         if reference.cell is not None and "INDIRECT" in map(str.upper, words(reference.formula)):
             file.outdated.append(reference.cell)  # a title in a text does not follow
@@ -107,11 +107,11 @@ def delete_sheet(file: ExcelFile, sheet: Sheet) -> None:
     Raises:
         ToolError: If it is the last one that can be seen, or something refers to it or its tables.
     """
-    if not any(other.state == "visible" for other in file.worksheets if other is not sheet):
+    if not any(worksheet.state == "visible" for worksheet in file.worksheets if worksheet is not sheet):
         msg = f"{sheet.title!r} is the last visible sheet; a workbook needs one"
         raise ToolError(msg)
     names = file.package.edit(file.part).find(q("definedNames"))
-    own = [element for _, local, element in file.names() if local is sheet]
+    local_names = [element for _, local, element in file.names() if local is sheet]
     tables = {table.name.casefold(): table.name for table in tables_of(sheet)}
     for reference in all_formulas(file):
         if reference.sheet == sheet.title:
@@ -119,11 +119,13 @@ def delete_sheet(file: ExcelFile, sheet: Sheet) -> None:
         if mentions(reference.formula, sheet.title):
             msg = f"{reference.where} refers to the sheet {sheet.title!r}; change it first"
             raise ToolError(msg)
-        named = next((tables[word.casefold()] for word in words(reference.formula) if word.casefold() in tables), None)
-        if named is not None:
-            msg = f"{reference.where} refers to the table {named!r} on the sheet {sheet.title!r}; change it first"
+        table_name = next(
+            (tables[word.casefold()] for word in words(reference.formula) if word.casefold() in tables), None
+        )
+        if table_name is not None:
+            msg = f"{reference.where} refers to the table {table_name!r} on the sheet {sheet.title!r}; change it first"
             raise ToolError(msg)
-    for element in own:
+    for element in local_names:
         names.remove(element)
     if names is not None and len(names) == 0:
         names.getparent().remove(names)
