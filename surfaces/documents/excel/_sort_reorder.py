@@ -49,7 +49,7 @@ class SortKey(BaseModel):
     descending: Annotated[bool, Field(description="Whether the largest comes first.")] = False
 
 
-def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header: bool) -> Answer:
+def sort_rows(file: ExcelFile, target: SheetRange, keys: list[SortKey], *, header: bool) -> Answer:
     """Sort visible rows in Excel's order, and return the answer.
 
     Hidden rows stay where they are, as in Excel. The order is numbers and dates, texts (case-insensitively, see
@@ -60,7 +60,7 @@ def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header
         ToolError: If a column is missing, the range has merged cells or leaves out columns of its table, or a formula
             to sort by was never computed.
     """
-    sheet, cells = place.sheet, place.need()
+    sheet, cells = target.sheet, target.need()
     check_movable(sheet, cells)
     if header:
         _check_columns(sheet, cells)
@@ -112,7 +112,7 @@ def _sorted_by(sheet: Sheet, rows: list[int], column: int, *, descending: bool) 
     return [row for _, row in ranked] + [row for row in rows if row not in full], order
 
 
-def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: bool) -> list[str]:
+def reorder(file: ExcelFile, target: SheetRange, order: list[str], *, header: bool) -> list[str]:
     """Reorder the columns of a range.
 
     Columns that are not named follow in their order.
@@ -124,7 +124,7 @@ def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: boo
         ToolError: If a column is missing or named twice, the range has merged cells, or a formula, name or chart
             refers to a column that would move: the reference would then select another column.
     """
-    sheet, cells = place.sheet, place.need()
+    sheet, cells = target.sheet, target.need()
     check_movable(sheet, cells)
     named = [column_of(sheet, cells, name, header=header) for name in order]
     if len(set(named)) < len(named):
@@ -136,19 +136,19 @@ def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: boo
     if moving:
         _check_references(file, sheet, cells, moving)
         _reorder_tables(sheet, cells, new)
-    places = {old: column for column, old in zip(across, new, strict=True) if column != old}
-    if places:
+    new_columns = {old: column for column, old in zip(across, new, strict=True) if column != old}
+    if new_columns:
         check_controls(sheet, cells)
-    looks = {old: column_look(sheet, old) for old in places}
-    _check_hidden_columns(sheet, cells, places)
+    looks = {old: column_look(sheet, old) for old in new_columns}
+    _check_hidden_columns(sheet, cells, new_columns)
     rows = range(cells.min_row, cells.max_row + 1)
-    _move(sheet, {(row, old): (row, column) for old, column in places.items() for row in rows})
-    for old, column in places.items():
+    _move(sheet, {(row, old): (row, column) for old, column in new_columns.items() for row in rows})
+    for old, column in new_columns.items():
         set_column_look(sheet, column, looks[old])
-    _move_filters(sheet, cells, places)
+    _move_filters(sheet, cells, new_columns)
     is_last = not any(row > cells.max_row and column in across for row, column in sheet.filled())
     last = LAST_ROW if is_last else cells.max_row  # the rules of rows that are yet to be filled follow, too
-    follow(sheet, CellRange(None, cells.min_col, cells.min_row, cells.max_col, last), places, "col")
+    follow(sheet, CellRange(None, cells.min_col, cells.min_row, cells.max_col, last), new_columns, "col")
     return [get_column_letter(column) for column in new]
 
 
@@ -180,14 +180,14 @@ def _check_columns(sheet: Sheet, cells: CellRange) -> None:
         headed = column > 0 and sheet.raw(cells.min_row, column)[1] == "text"
         return headed and any(sheet.holds(row, column) for row in rows)
 
-    whole = CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row)
-    while goes_on(whole.min_col - 1):
-        whole.expand(left=1)
-    while goes_on(whole.max_col + 1):
-        whole.expand(right=1)
-    if whole.coord != cells.coord and all(whole.isdisjoint(table) for table in tables):
+    block = CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row)
+    while goes_on(block.min_col - 1):
+        block.expand(left=1)
+    while goes_on(block.max_col + 1):
+        block.expand(right=1)
+    if block.coord != cells.coord and all(block.isdisjoint(table) for table in tables):
         msg = (
-            f"{cells.coord} leaves out columns beside it, whose cells would stay in their rows: name {whole.coord}, "
+            f"{cells.coord} leaves out columns beside it, whose cells would stay in their rows: name {block.coord}, "
             "or only rows of data with header false"
         )
         raise ToolError(msg)
@@ -226,21 +226,21 @@ def as_number(value: object) -> float | None:
     return value / day if isinstance(value, dt.timedelta) else None
 
 
-def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
+def _move(sheet: Sheet, new_positions: dict[tuple[int, int], tuple[int, int]]) -> None:
     """Move cells with formats, links and notes.
 
     The relative references of formulas move along.
     """
-    if not places:
+    if not new_positions:
         return
     sheet.edit()
     sheet.unshare()
-    taken = {new: sheet.cells[old] for old, new in places.items() if old in sheet.cells}
-    for cell in taken.values():
+    moved_cells = {new: sheet.cells[old] for old, new in new_positions.items() if old in sheet.cells}
+    for cell in moved_cells.values():
         cell.getparent().remove(cell)
-    for place in places.values():
-        sheet.cells.pop(place, None)
-    for (row, column), cell in taken.items():
+    for position in new_positions.values():
+        sheet.cells.pop(position, None)
+    for (row, column), cell in moved_cells.items():
         origin, here = cell.get("r"), f"{get_column_letter(column)}{row}"
         formula = cell.find(q("f"))
         if formula is not None and formula.text:
@@ -252,64 +252,67 @@ def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
             formula.text = text
         cell.set("r", here)
         sheet.put(row, column, cell)
-    sheet.changed.update(places.values())
-    move_marks(sheet, lambda row, column: places.get((row, column), (row, column)))
+    sheet.changed.update(new_positions.values())
+    move_marks(sheet, lambda row, column: new_positions.get((row, column), (row, column)))
     sheet.file.formulas_moved = True
 
 
 def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving: list[int]) -> None:
-    whole = CellRange(min_col=min(moving), max_col=max(moving), min_row=cells.min_row, max_row=cells.max_row)
+    moving_range = CellRange(min_col=min(moving), max_col=max(moving), min_row=cells.min_row, max_row=cells.max_row)
     for reference in all_formulas(file):
-        areas = [area_of(text) for text in overlapping(reference, sheet.title, whole)]
-        if reference.where in _AREAS and all(whole.issubset(area) for area in areas):
+        areas = [area_of(text) for text in overlapping(reference, sheet.title, moving_range)]
+        if reference.where in _AREAS and all(moving_range.issubset(area) for area in areas):
             continue
         for column in moving:
             strip = CellRange(min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
             for text in overlapping(reference, sheet.title, strip):
                 letter = get_column_letter(column)
-                own = {f"{sheet.title}!{letter}{row}" for row in range(cells.min_row, cells.max_row + 1)}
+                column_cells = {f"{sheet.title}!{letter}{row}" for row in range(cells.min_row, cells.max_row + 1)}
                 within = all(end.rstrip("0123456789") == letter for end in text.rpartition("!")[2].split(":"))
-                if reference.where in own and within:
+                if reference.where in column_cells and within:
                     continue
                 msg = f"{reference.where} refers to {text}, which would move; change it first, or leave column {letter}"
                 raise ToolError(msg)
 
 
-def _check_hidden_columns(sheet: Sheet, cells: CellRange, places: dict[int, int]) -> None:
+def _check_hidden_columns(sheet: Sheet, cells: CellRange, new_columns: dict[int, int]) -> None:
     """Refuse to hide or show cells above or below the range."""
     hidden = {*hidden_columns(sheet, cells)}
-    changing = {old for old, column in places.items() if (old in hidden) != (column in hidden)}
-    changing |= {column for old, column in places.items() if (old in hidden) != (column in hidden)}
+    changing = {old for old, column in new_columns.items() if (old in hidden) != (column in hidden)}
+    changing |= {column for old, column in new_columns.items() if (old in hidden) != (column in hidden)}
     rows = range(cells.min_row, cells.max_row + 1)
-    other = next((place for place in sheet.filled() if place[1] in changing and place[0] not in rows), None)
-    if other is not None:
-        letters = column_spans(hidden & {*places})
+    position = next(
+        (position for position in sheet.filled() if position[1] in changing and position[0] not in rows), None
+    )
+    if position is not None:
+        where = f"{get_column_letter(position[1])}{position[0]}"
+        letters = column_spans(hidden & {*new_columns})
         msg = (
-            f"column {letters} is hidden, and {get_column_letter(other[1])}{other[0]} outside of {cells.coord} would "
+            f"column {letters} is hidden, and {where} outside of {cells.coord} would "
             "be hidden or shown with it; leave hidden columns where they are, or show them in Excel first"
         )
         raise ToolError(msg)
 
 
-def _move_filters(sheet: Sheet, cells: CellRange, places: dict[int, int]) -> None:
+def _move_filters(sheet: Sheet, cells: CellRange, new_columns: dict[int, int]) -> None:
     """Let the criteria of filters follow their columns.
 
     The record of an earlier order no longer holds, and is removed.
     """
     roots = [(sheet.root, sheet.part), *((table.root, table.part) for table in tables_of(sheet))]
     for root, part in roots:
-        found = root.find(q("autoFilter"))
-        area = area_of(found.get("ref")) if found is not None else None
+        auto_filter = root.find(q("autoFilter"))
+        area = area_of(auto_filter.get("ref")) if auto_filter is not None else None
         if area is None or cells.isdisjoint(area):
             continue
         sheet.file.package.edit(part)
-        criteria = found.findall(q("filterColumn"))
+        criteria = auto_filter.findall(q("filterColumn"))
         for entry in criteria:
             column = area.min_col + int(entry.get("colId", "0"))
-            entry.set("colId", str(places.get(column, column) - area.min_col))
+            entry.set("colId", str(new_columns.get(column, column) - area.min_col))
         criteria.sort(key=lambda entry: int(entry.get("colId")))
-        found[: len(criteria)] = criteria
-        for parent in (root, found):
+        auto_filter[: len(criteria)] = criteria
+        for parent in (root, auto_filter):
             for old in parent.findall(q("sortState")):
                 parent.remove(old)
 

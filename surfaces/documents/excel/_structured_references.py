@@ -28,7 +28,7 @@ _IN_FORMULA = re.compile(rf"""(?P<other>"(?:[^"]|"")*"|'(?:[^']|'')+'!)|{_STRUCT
 _PLAIN_COLUMN = re.compile(r"(\[#This Row\]\s*,\s*)((?:'.|[^\[\]'])+)(?=\]|$)", re.IGNORECASE)
 """XlsxWriter writes ``[@Price]`` as ``[[#This Row],Price]``."""
 _ROW = "#This Row"
-_ITEMS = {each.casefold(): each for each in ("", "#All", "#Data", "#Headers", _ROW, "#Totals")}
+_ITEMS = {item.casefold(): item for item in ("", "#All", "#Data", "#Headers", _ROW, "#Totals")}
 
 
 def as_in_files(file: ExcelFile, sheet: Sheet, cells: CellRange, reference: str, formula: str) -> str:
@@ -40,32 +40,32 @@ def as_in_files(file: ExcelFile, sheet: Sheet, cells: CellRange, reference: str,
     Raises:
         ToolError: If the table or a column does not exist, or the reference is malformed.
     """
-    tables = {table.name.casefold(): table for other in file.worksheets for table in tables_of(other)}
+    tables = {table.name.casefold(): table for worksheet in file.worksheets for table in tables_of(worksheet)}
 
-    def written(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         name = match["table"]
         if name is None:
-            own = next((table for table in tables_of(sheet) if cells.issubset(table.cells)), None)
-            if own is None:
+            own_table = next((table for table in tables_of(sheet) if cells.issubset(table.cells)), None)
+            if own_table is None:
                 msg = (
                     f"{formula!r} is refused: {cells.coord} lies in no table; write the table's name before {match[0]}"
                 )
                 raise ToolError(msg)
-            return _checked(own, match["inner"], formula)
+            return _in_file_form(own_table, match["inner"], formula)
         if name.casefold() not in tables:
-            known = [table.name for table in tables.values()]
-            msg = f"{formula!r} is refused: the workbook has no table {name!r}{did_you_mean(name, known)}"
+            names = [table.name for table in tables.values()]
+            msg = f"{formula!r} is refused: the workbook has no table {name!r}{did_you_mean(name, names)}"
             raise ToolError(msg)
-        return _checked(tables[name.casefold()], match["inner"], formula)
+        return _in_file_form(tables[name.casefold()], match["inner"], formula)
 
-    found = _STRUCTURED.sub(written, reference)
+    file_form = _STRUCTURED.sub(replacement, reference)
     if not _STRUCTURED.search(reference):
         msg = f"{formula!r} is refused: {reference!r} is not a reference; write Table[Column] or Table[@Column]"
         raise ToolError(msg)
-    return found
+    return file_form
 
 
-def _checked(table: Table, inner: str, formula: str) -> str:
+def _in_file_form(table: Table, inner: str, formula: str) -> str:
     """Check the text in brackets, and write it as files hold it.
 
     Capitals become those of the table, because IronCalc takes others for another column.
@@ -78,21 +78,21 @@ def _checked(table: Table, inner: str, formula: str) -> str:
         msg = f"{formula!r} is refused: {table.name}[{inner}] is malformed; write it like Table[[#Headers],[Column]]"
         raise ToolError(msg)
     parts = re.findall(_PART, inner) if nested else [f"[{inner}]"]
-    known = {each.casefold(): each for each in table.columns}
+    titles = {title.casefold(): title for title in table.columns}
     for number, part in enumerate(parts):
         name = part[1:-1]
         column = re.sub(r"'(.)", r"\1", name)
         if name.casefold() in _ITEMS:
             parts[number] = f"[{_ITEMS[name.casefold()]}]"
-        elif column.casefold() in known:
-            parts[number] = _bracketed(known[column.casefold()])
+        elif column.casefold() in titles:
+            parts[number] = _bracketed(titles[column.casefold()])
         else:
-            meant = did_you_mean(column, table.columns, "there are: " + ", ".join(map(repr, table.columns)))
-            msg = f"{formula!r} is refused: the table {table.name} has no column {column!r}{meant}"
+            suggestion = did_you_mean(column, table.columns, "there are: " + ", ".join(map(repr, table.columns)))
+            msg = f"{formula!r} is refused: the table {table.name} has no column {column!r}{suggestion}"
             raise ToolError(msg)
     if nested:
-        between = [text.strip() for text in re.split(_PART, inner)[1:]]
-        return f"{table.name}[{''.join(part + after for part, after in zip(parts, between, strict=True))}]"
+        separators = [text.strip() for text in re.split(_PART, inner)[1:]]
+        return f"{table.name}[{''.join(part + separator for part, separator in zip(parts, separators, strict=True))}]"
     return f"{table.name}{parts[0]}"
 
 
@@ -151,22 +151,22 @@ def refers_to_column(reference: BookFormula, table: Table, name: str) -> bool:
     return any(
         column in f"[{in_brackets(match['inner'])}]".casefold()
         for match in _IN_FORMULA.finditer(reference.formula)
-        if match["inner"] is not None and _is_of(match, table, own=_is_own(reference, table))
+        if match["inner"] is not None and _is_of_table(match, table, within_table=_is_within_table(reference, table))
     )
 
 
-def _is_own(reference: BookFormula, table: Table) -> bool:
-    """Return whether a formula may leave out a table's name, within it."""
+def _is_within_table(reference: BookFormula, table: Table) -> bool:
+    """Return whether a formula stands in a table, and may leave out its name."""
     if reference.cell is not None and reference.sheet == table.sheet.title:
         return bool(area_of(reference.cell.get("r")).issubset(table.cells))
     return reference.where == f"the table {table.name}"
 
 
-def _is_of(match: re.Match[str], table: Table, *, own: bool) -> bool:
+def _is_of_table(match: re.Match[str], table: Table, *, within_table: bool) -> bool:
     """Return whether a structured reference names a table of this workbook."""
     if match.string[match.start() - 1 : match.start()] == "!":  # of another workbook
         return False
-    return (match["table"] or "").casefold() == table.name.casefold() or (own and _is_bare(match))
+    return (match["table"] or "").casefold() == table.name.casefold() or (within_table and _is_bare(match))
 
 
 def in_brackets(reference: str) -> str:
@@ -192,8 +192,8 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
         old = re.sub(r"'(.)", r"\1", match[0][1:-1]).casefold()
         return _bracketed(renamed[old]) if old in renamed else match[0]
 
-    def reference(match: re.Match[str], *, own: bool) -> str:
-        if match["inner"] is None or not _is_of(match, table, own=own):
+    def reference(match: re.Match[str], *, within_table: bool) -> str:
+        if match["inner"] is None or not _is_of_table(match, table, within_table=within_table):
             return match[0]
         inner = in_brackets(match["inner"])
         if not inner.lstrip().startswith("["):
@@ -203,7 +203,7 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
     for formula in list(all_formulas(file)):
         if "[" not in formula.formula:
             continue
-        own = _is_own(formula, table)
-        changed = _IN_FORMULA.sub(functools.partial(reference, own=own), formula.formula)
+        within_table = _is_within_table(formula, table)
+        changed = _IN_FORMULA.sub(functools.partial(reference, within_table=within_table), formula.formula)
         if changed != formula.formula:
             formula.write(changed)
