@@ -56,14 +56,14 @@ class Condition(BaseModel):
 
 
 def matching(
-    file: ExcelFile, found: SheetRange, rows: list[int], conditions: list[Condition], *, header: bool
+    file: ExcelFile, target: SheetRange, rows: list[int], conditions: list[Condition], *, header: bool
 ) -> list[int]:
     """Find those of some rows of a range that meet all conditions.
 
     Raises:
         ToolError: If a column is missing, or a value can't be compared so.
     """
-    sheet, cells = found.sheet, found.need()
+    sheet, cells = target.sheet, target.need()
     tests = []
     for condition in conditions:
         column = column_of(sheet, cells, condition.column, header=header)
@@ -87,9 +87,9 @@ def _check_dates(sheet: Sheet, rows: list[int], column: int, condition: Conditio
         raise ToolError(msg)
 
 
-def texts_compared(found: SheetRange, rows: list[int], conditions: list[Condition], *, header: bool) -> Answer:
+def texts_compared(target: SheetRange, rows: list[int], conditions: list[Condition], *, header: bool) -> Answer:
     """List the numbers as texts that comparisons with numbers left out."""
-    sheet, cells = found.sheet, found.need()
+    sheet, cells = target.sheet, target.need()
     columns = [
         column_of(sheet, cells, condition.column, header=header)
         for condition in conditions
@@ -100,7 +100,7 @@ def texts_compared(found: SheetRange, rows: list[int], conditions: list[Conditio
 
 
 def summarize(
-    file: ExcelFile, found: SheetRange, rows: list[int], *, columns: list[str], by: str, header: bool
+    file: ExcelFile, target: SheetRange, rows: list[int], *, columns: list[str], by: str, header: bool
 ) -> Answer:
     """Compute count, sum, mean, min and max of columns.
 
@@ -109,7 +109,7 @@ def summarize(
     Raises:
         ToolError: If a column is missing, or a formula in it has no result.
     """
-    sheet, cells = found.sheet, found.need()
+    sheet, cells = target.sheet, target.need()
     group = column_of(sheet, cells, by, header=header) if by else None
     named = [column_of(sheet, cells, name, header=header) for name in columns]
     fill_results(file, sheet, cells)
@@ -123,13 +123,13 @@ def summarize(
     for row in rows:
         groups.setdefault(_text(sheet.value(row, group)) if group is not None else "", []).append(row)
     titles = header_of(sheet, cells) if header else []
-    shown = dict(list(groups.items())[:_MAX_GROUPS])
+    first_groups = dict(list(groups.items())[:_MAX_GROUPS])
     figures: dict[str, JsonValue] = {
         key: {
             "rows": len(members),
             **{_title(titles, cells, column): _figures(sheet, column, members) for column in named},
         }
-        for key, members in shown.items()
+        for key, members in first_groups.items()
     }
     answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows": len(rows), **hidden_in(sheet, cells)}
     if "hidden_rows" in answer:
@@ -144,7 +144,7 @@ def summarize(
     if group is None:
         empty: JsonValue = {"rows": 0}
         return answer | {"summary": figures.get("", empty)}
-    return answer | {"groups": figures, "groups_left_out": len(groups) - len(shown)}
+    return answer | {"groups": figures, "groups_left_out": len(groups) - len(first_groups)}
 
 
 def _is_figure(value: Any, kind: str) -> bool:
@@ -169,9 +169,9 @@ def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
     if numbers:
         figures |= {name: _tidy(figure) for name, figure in _sums(numbers).items()}
     if times:
-        before = "times_" if numbers else ""
+        prefix = "times_" if numbers else ""
         figures["times"] = len(times)
-        figures |= {before + name: to_json(dt.timedelta(days=figure)) for name, figure in _sums(times).items()}
+        figures |= {prefix + name: to_json(dt.timedelta(days=figure)) for name, figure in _sums(times).items()}
     if dates:
         figures |= {"dates": len(dates), "earliest": to_json(min(dates)), "latest": to_json(max(dates))}
     return figures
@@ -205,11 +205,11 @@ def _test(condition: Condition) -> Callable[[Any, str], bool]:
     Raises:
         ToolError: If the value can't be compared so.
     """
-    operator, wanted = condition.operator, condition.value
+    operator, operand = condition.operator, condition.value
     if operator in {"empty", "filled"}:
         return lambda value, kind: (kind == "empty" or value == "") == (operator == "empty")
-    numbers = _numbers(wanted)
-    text = str(wanted).casefold()
+    numbers = _numbers(operand)
+    text = str(operand).casefold()
     if operator in {"contains", "begins", "ends"}:
         find = {"contains": str.__contains__, "begins": str.startswith, "ends": str.endswith}[operator]
         return lambda value, kind: kind != "empty" and bool(find(str(to_json(value)).casefold(), text))
@@ -217,20 +217,20 @@ def _test(condition: Condition) -> Callable[[Any, str], bool]:
         return lambda value, kind: _equal(value, kind, numbers, text) == (operator == "=")
     if not numbers:
         msg = (
-            f"{wanted!r} is no number and no date; {operator} compares numbers and dates, "
+            f"{operand!r} is no number and no date; {operator} compares numbers and dates, "
             'which are written as {"date": "2024-05-31"}'
         )
         raise ToolError(msg)
     compare = {"<": float.__lt__, "<=": float.__le__, ">": float.__gt__, ">=": float.__ge__}[operator]
 
     def test(value: Any, kind: str) -> bool:
-        found = as_number(value) if kind in numbers else None
-        return found is not None and bool(compare(found, numbers[kind]))
+        number = as_number(value) if kind in numbers else None
+        return number is not None and bool(compare(number, numbers[kind]))
 
     return test
 
 
-def _numbers(wanted: str | bool | float | Date) -> dict[str, float]:  # noqa: FBT001 - a value
+def _numbers(value: str | bool | float | Date) -> dict[str, float]:  # noqa: FBT001 - a value
     """Convert a value to numbers, by the kind of the cell.
 
     A text in ISO 8601 is a date, but only to cells that hold dates.
@@ -238,10 +238,10 @@ def _numbers(wanted: str | bool | float | Date) -> dict[str, float]:  # noqa: FB
     Raises:
         ToolError: If a date has a time zone.
     """
-    if isinstance(wanted, bool):
+    if isinstance(value, bool):
         return {}
     kinds = ["number", "date"]
-    date = wanted.date if isinstance(wanted, Date) else None
+    date = value.date if isinstance(value, Date) else None
     if isinstance(date, dt.timedelta):
         number = as_number(date)
     elif isinstance(date, dt.date):
@@ -252,9 +252,9 @@ def _numbers(wanted: str | bool | float | Date) -> dict[str, float]:  # noqa: FB
         number = as_number(moment)
     else:
         try:
-            number = float(str(wanted))
+            number = float(str(value))
         except ValueError:
-            number, kinds = _moment(str(wanted)), ["date"]
+            number, kinds = _moment(str(value)), ["date"]
     return {} if number is None else dict.fromkeys(kinds, number)
 
 
@@ -263,8 +263,8 @@ def _moment(text: str) -> float | None:
     if (span := parse_span(text)) is not None:
         return as_number(span)
     with contextlib.suppress(ValueError):
-        found = dt.datetime.fromisoformat(text.strip())
-        return as_number(found) if found.tzinfo is None else None
+        moment = dt.datetime.fromisoformat(text.strip())
+        return as_number(moment) if moment.tzinfo is None else None
     return None
 
 

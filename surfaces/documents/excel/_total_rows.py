@@ -99,21 +99,25 @@ def totals_of(sheet: Sheet, cells: CellRange) -> int:
     other rows, and the values between them that those read, like the shipping costs between a subtotal and a total.
     Notes below them count, too.
     """
-    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
+    table = next((candidate for candidate in tables_of(sheet) if candidate.cells.coord == cells.coord), None)
     if table is not None:
         return table.totals
     count = 0
-    wanted: set[int] = set()  # rows that a total below reads one by one
+    summands: set[int] = set()  # rows that a total below reads one by one
     for row in range(cells.max_row, cells.min_row + 1, -1):
         read = _rows_totalled(sheet, cells, row)
         if read or _is_called_total(sheet, cells, row):
-            if wanted and row not in wanted and count != cells.max_row - row:  # what lies between belongs to a group
+            # the rows between two totals belong to a group
+            if summands and row not in summands and count != cells.max_row - row:
                 break
             count = cells.max_row - row + 1
-            single = {top for top, bottom in read if top == bottom}
-            if any(_rows_totalled(sheet, cells, each) or total_label(_label(sheet, cells, each)) for each in single):
-                wanted |= single
-        elif row not in wanted and (count or not _is_note(sheet, cells, row)):
+            single_rows = {top for top, bottom in read if top == bottom}
+            if any(
+                _rows_totalled(sheet, cells, summand) or total_label(_label(sheet, cells, summand))
+                for summand in single_rows
+            ):
+                summands |= single_rows
+        elif row not in summands and (count or not _is_note(sheet, cells, row)):
             break
     return count
 
@@ -200,14 +204,16 @@ def _is_subtotal(sheet: Sheet, cells: CellRange, row: int, *, labelled: bool) ->
         spans = [bounds_of(text) for title, text in areas(formula) if title.casefold() in {"", sheet.title.casefold()}]
         if any(top <= row <= bottom and left <= cells.max_col for top, left, bottom, _ in spans):
             continue
-        others = [
+        other_spans = [
             span
             for span in spans
             if span[0] <= cells.max_row and span[2] > cells.min_row and span[1] <= column <= span[3]
         ]
-        above, below = (sheet.formula(each, column) for each in (row - 1, row + 1))
-        alike = (above and translated(above, 1, 0) == formula) or (below and translated(formula, 1, 0) == below)
-        if others and not alike:
+        above, below = (sheet.formula(neighbor, column) for neighbor in (row - 1, row + 1))
+        repeats_neighbor = (above and translated(above, 1, 0) == formula) or (
+            below and translated(formula, 1, 0) == below
+        )
+        if other_spans and not repeats_neighbor:
             return True
     return False
 
@@ -219,19 +225,19 @@ def _is_prefilled(sheet: Sheet, cells: CellRange, row: int, *, defaults: bool) -
     if not all(sheet.is_formula(row, column) or (defaults and _is_series(sheet, row, column)) for column in filled):
         return False
     empty = {*columns} - {*filled}
-    return any(empty & {*_own_cells(sheet, row, sheet.formula(row, column))} for column in filled)
+    return any(empty & {*_columns_read(sheet, row, sheet.formula(row, column))} for column in filled)
 
 
 def _is_series(sheet: Sheet, row: int, column: int) -> bool:
     """Return whether a value repeats a neighbor or counts on."""
-    above, value, below = (sheet.raw(each, column) for each in (row - 1, row, row + 1))
+    above, value, below = (sheet.raw(nearby_row, column) for nearby_row in (row - 1, row, row + 1))
     if value in (above, below):
         return True
     pairs = ((above, value), (value, below))
     return any(a[1] == b[1] == "number" and a[0] + 1 == b[0] for a, b in pairs)
 
 
-def _own_cells(sheet: Sheet, row: int, formula: str) -> Iterator[int]:
+def _columns_read(sheet: Sheet, row: int, formula: str) -> Iterator[int]:
     """Yield the columns that a formula reads in its own row."""
     for title, text in areas(formula):
         top, left, bottom, right = bounds_of(text)
@@ -255,21 +261,21 @@ def _rows_totalled(sheet: Sheet, cells: CellRange, row: int) -> list[tuple[int, 
     A data row may read other rows too: a running balance or a moving average has the formula of the row above, or
     reads its own row.
     """
-    found: list[tuple[int, int]] = []
+    totalled_spans: list[tuple[int, int]] = []
     for column in range(cells.min_col, cells.max_col + 1):
         formula = sheet.formula(row, column).strip("{}")
         spans = list(_rows_read(sheet, cells, formula)) if formula else []
-        others = [(top, bottom) for top, bottom in spans if not top <= row <= bottom]
-        if not others:
+        other_spans = [(top, bottom) for top, bottom in spans if not top <= row <= bottom]
+        if not other_spans:
             continue
-        own = [(top, bottom) for top, bottom in spans if top <= row <= bottom]
+        own_spans = [(top, bottom) for top, bottom in spans if top <= row <= bottom]
         above = sheet.formula(row - 1, column)
-        if any(top < bottom for top, bottom in own) or (own and row == cells.min_row + 2):
+        if any(top < bottom for top, bottom in own_spans) or (own_spans and row == cells.min_row + 2):
             return []
         if above and translated(above, 1, 0) == formula:
             return []
-        found += others
-    return found
+        totalled_spans += other_spans
+    return totalled_spans
 
 
 def _rows_read(sheet: Sheet, cells: CellRange, formula: str) -> Iterator[tuple[int, int]]:
