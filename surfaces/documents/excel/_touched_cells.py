@@ -69,12 +69,12 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | Non
         return None
     named = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
     if "cells" in arguments:
-        found = find_range(file, named[0], arguments["cells"], *named[1:])
-        return TouchedCells(found.sheet, found.cells)
+        target = find_range(file, named[0], arguments["cells"], *named[1:])
+        return TouchedCells(target.sheet, target.cells)
     if "cell" in arguments:
         rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
-        found = start_of(file, named[0], arguments["cell"], *named[1:])
-        return TouchedCells(found.sheet, spread(found, len(rows), width_of(rows)))
+        target = start_of(file, named[0], arguments["cell"], *named[1:])
+        return TouchedCells(target.sheet, spread(target, len(rows), width_of(rows)))
     if "values" in arguments or "what" in arguments:
         return TouchedCells(find_range(file, named[0], "", *named[1:]).sheet)
     return TouchedCells(sheet_of(file, *named))
@@ -87,15 +87,15 @@ def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, 
         ToolError: If the sheet, control or range does not exist.
     """
     written = dict(arguments)
-    found = touched(file, arguments)
-    if found is None:
+    target = touched(file, arguments)
+    if target is None:
         return written
     if "sheet" in arguments:
-        written["sheet"] = found.sheet.title
-    if found.cells is not None and "cells" in arguments:
-        written["cells"] = found.cells.coord
-    if found.cells is not None and "cell" in arguments:
-        written["cell"] = f"{get_column_letter(found.cells.min_col)}{found.cells.min_row}"
+        written["sheet"] = target.sheet.title
+    if target.cells is not None and "cells" in arguments:
+        written["cells"] = target.cells.coord
+    if target.cells is not None and "cell" in arguments:
+        written["cell"] = f"{get_column_letter(target.cells.min_col)}{target.cells.min_row}"
     if anchor := arguments.get("anchor"):
         written["anchor"] = parse_cells(str(anchor)).coord
     return written
@@ -107,40 +107,40 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
     Raises:
         ToolError: If the sheet, control or range does not exist.
     """
-    found = touched(file, arguments)
-    if found is None:
+    target = touched(file, arguments)
+    if target is None:
         yield from (f"sheet:{title}" for title in ([arguments["title"]] if "title" in arguments else file.titles))
         return
-    yield found.resource
+    yield target.resource
     if tool == "rename_sheet":
         yield f"sheet:{arguments['title']}"
         followers = (
-            reference.sheet for reference in all_formulas(file) if mentions(reference.formula, found.sheet.title)
+            reference.sheet for reference in all_formulas(file) if mentions(reference.formula, target.sheet.title)
         )
         yield from (f"sheet:{title}" for title in followers if title)
     if to := arguments.get("to"):
         title, _ = destination(str(to))
-        yield f"sheet:{_title(file, title) if title else found.sheet.title}"
+        yield f"sheet:{_title(file, title) if title else target.sheet.title}"
     if "delete" in arguments and arguments.get("cells"):
-        read = drawn_cells(found.sheet, arguments["cells"])
+        read = drawn_cells(target.sheet, arguments["cells"])
         yield TouchedCells(read.sheet, read.cells).resource
     if anchor := arguments.get("anchor"):
-        yield TouchedCells(found.sheet, parse_cells(anchor)).resource
+        yield TouchedCells(target.sheet, parse_cells(anchor)).resource
     if formula := arguments.get("formula"):
-        yield from _read_by(file, found, str(formula))
+        yield from _read_by(file, target, str(formula))
 
 
-def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str]:
+def _read_by(file: ExcelFile, target: TouchedCells, formula: str) -> Iterator[str]:
     """Name the ranges that a filled formula reads.
 
     A reference whose range is unknown counts as its whole sheet.
     """
-    if found.cells is None:
+    if target.cells is None:
         return
     text = checked(formula)
     if _INDIRECT.search(text):
         yield UNKNOWN
-    furthest = text if is_array(formula) else filled(text, found.cells)
+    furthest = text if is_array(formula) else filled(text, target.cells)
     for (_, sheet, first), (_, _, last) in zip(ranges(text[1:]), ranges(furthest[1:]), strict=True):
         if ":" in sheet:  # a span of sheets: those between count too
             yield from (f"sheet:{title}" for title in file.titles)
@@ -148,36 +148,42 @@ def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str
         try:
             area: CellRange = parse_cells(first).union(parse_cells(last))  # type: ignore[no-untyped-call]
         except ToolError:
-            yield from _named(file, found.sheet, sheet, first, frozenset())
+            yield from _sheets_of(file, target.sheet, sheet, first, frozenset())
         else:
-            title = _title(file, sheet) or found.sheet.title
+            title = _title(file, sheet) or target.sheet.title
             yield f"sheet:{title}" if _INDIRECT.search(text) else f"range:{title}!{area.coord}"
 
 
-def _named(file: ExcelFile, own: Sheet, sheet: str, name: str, seen: frozenset[str]) -> Iterator[str]:
+def _sheets_of(
+    file: ExcelFile, formula_sheet: Sheet, sheet: str, name: str, visited_names: frozenset[str]
+) -> Iterator[str]:
     """Name the sheets of a reference that is not a range.
 
     The reference is whole rows, a table or a defined name.
 
     Names that refer to other names are followed.
     """
-    wanted = name.partition("[")[0].casefold()
+    key = name.partition("[")[0].casefold()
     if sheet or _area(name) is not None:
-        yield f"sheet:{_title(file, sheet) or own.title}"
-    for other in file.worksheets:
-        if wanted in {table.name.casefold() for table in tables_of(other)}:
-            yield f"sheet:{other.title}"
+        yield f"sheet:{_title(file, sheet) or formula_sheet.title}"
+    for worksheet in file.worksheets:
+        if key in {table.name.casefold() for table in tables_of(worksheet)}:
+            yield f"sheet:{worksheet.title}"
             return
-    found = [(local or own, element.text or "") for known, local, element in file.names() if known.casefold() == wanted]
-    for owner, text in found if wanted not in seen else ():
+    definitions = [
+        (local or formula_sheet, element.text or "")
+        for defined_name, local, element in file.names()
+        if defined_name.casefold() == key
+    ]
+    for owner, text in definitions if key not in visited_names else ():
         if _INDIRECT.search(text):
             yield UNKNOWN
         for _, inner_sheet, inner in ranges(text):
             if inner_sheet:
                 yield from (f"sheet:{title}" for title in file.titles if mentions(text, title))
             else:
-                yield from _named(file, owner, "", inner, seen | {wanted})
-    if not found and not sheet and _area(name) is None:
+                yield from _sheets_of(file, owner, "", inner, visited_names | {key})
+    if not definitions and not sheet and _area(name) is None:
         yield UNKNOWN
 
 
@@ -195,41 +201,45 @@ def coverage(pattern: str, resource: str) -> Coverage:
     """
     kind, _, name = resource.partition(":")
     title, _, cells = name.rpartition("!") if kind == "range" else (name, "", "")
-    wanted_kind, _, wanted = pattern.casefold().partition(":")
-    if wanted_kind == "sheet":
-        return Coverage.ALL if fits(unquoted(wanted), title.casefold()) else Coverage.NONE
-    if wanted_kind == "range":
-        wanted_title, mark, wanted_cells = wanted.rpartition("!")
-        wanted_title, wanted_cells = (wanted_title, wanted_cells) if mark else (wanted, "*")
-        if not fits(unquoted(wanted_title), title.casefold()):
+    pattern_kind, _, pattern_name = pattern.casefold().partition(":")
+    if pattern_kind == "sheet":
+        return Coverage.ALL if fits(unquoted(pattern_name), title.casefold()) else Coverage.NONE
+    if pattern_kind == "range":
+        pattern_title, mark, pattern_cells = pattern_name.rpartition("!")
+        pattern_title, pattern_cells = (pattern_title, pattern_cells) if mark else (pattern_name, "*")
+        if not fits(unquoted(pattern_title), title.casefold()):
             return Coverage.NONE
-        return _of_cells(wanted_cells, cells)
-    if any(fits(pattern, text) for whole in (resource, f"sheet:{title}") for text in (whole, whole.casefold())):
+        return _coverage_of_cells(pattern_cells, cells)
+    if any(
+        fits(pattern, text) for candidate in (resource, f"sheet:{title}") for text in (candidate, candidate.casefold())
+    ):
         return Coverage.ALL
     area = parse_cells(cells) if cells else CellRange("A1:Z100")
     places = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
     first = itertools.islice(places, _MAX_COMPARED)  # only a part of a large range or a whole sheet
-    single = (f"range:{title}!{get_column_letter(column)}{row}" for row, column in first)
-    touched_in_part = any(fits(pattern, text) for each in single for text in (each, each.casefold()))
+    cell_resources = (f"range:{title}!{get_column_letter(column)}{row}" for row, column in first)
+    touched_in_part = any(
+        fits(pattern, text) for cell_resource in cell_resources for text in (cell_resource, cell_resource.casefold())
+    )
     return Coverage.PART if touched_in_part else Coverage.NONE
 
 
-def _of_cells(wanted: str, cells: str) -> Coverage:
+def _coverage_of_cells(pattern: str, cells: str) -> Coverage:
     """Compare a pattern's cells with a range; empty for a whole sheet."""
-    if wanted == "*":
+    if pattern == "*":
         return Coverage.ALL
-    areas = [_area(part) for part in wanted.split(",")]
-    one = bool(cells) and ":" not in cells
+    areas = [_area(part) for part in pattern.split(",")]
+    is_single = bool(cells) and ":" not in cells
     if any(area is None for area in areas):  # a glob matches the text of one cell; its larger areas are unknown
-        globbed = set(wanted) & set("*?[")
-        found = Coverage.ALL if fits(wanted, cells.casefold()) else Coverage.NONE
-        return found if one and globbed else Coverage.PART
+        globbed = set(pattern) & set("*?[")
+        cell_coverage = Coverage.ALL if fits(pattern, cells.casefold()) else Coverage.NONE
+        return cell_coverage if is_single and globbed else Coverage.PART
     if not cells:
         return Coverage.PART
-    meant = parse_cells(cells)
-    if any(meant.issubset(area) for area in areas if area is not None):
+    target = parse_cells(cells)
+    if any(target.issubset(area) for area in areas if area is not None):
         return Coverage.ALL
-    return Coverage.NONE if all(meant.isdisjoint(area) for area in areas if area is not None) else Coverage.PART
+    return Coverage.NONE if all(target.isdisjoint(area) for area in areas if area is not None) else Coverage.PART
 
 
 def _area(text: str) -> CellRange | None:
@@ -238,10 +248,10 @@ def _area(text: str) -> CellRange | None:
     if match is None:
         return None
     first, top, last, bottom = match.groups()
-    whole = ":" in text
-    if not whole and not (first and top):
+    is_range = ":" in text
+    if not is_range and not (first and top):
         return None
-    last, bottom = (last, bottom) if whole else (first, top)
+    last, bottom = (last, bottom) if is_range else (first, top)
     columns = sorted((column_index_from_string(first or "A"), column_index_from_string(last or "XFD")))
     rows = sorted((int(top or 1), int(bottom or LAST_ROW)))
     if columns[1] > LAST_COLUMN or not 1 <= rows[0] <= rows[1] <= LAST_ROW:

@@ -31,8 +31,10 @@ class ComparedVersions:
     def of(self, fingerprint: str) -> dict[str, Checked]:
         """Return the comparisons of a version, by program."""
         with self._lock:
-            found = self._checked.get(fingerprint, {})
-            return {name: Checked(set(each.right), set(each.wrong)) for name, each in found.items()}
+            comparisons = self._checked.get(fingerprint, {})
+            return {
+                name: Checked(set(comparison.right), set(comparison.wrong)) for name, comparison in comparisons.items()
+            }
 
     def keep(self, fingerprint: str, checked: dict[str, Checked]) -> None:
         """Keep the comparisons of a version."""

@@ -77,10 +77,10 @@ class Rule:
             if choices is None:
                 return f"one of {self.formulas[0]}"
             more = f", and {len(choices) - _MOST_CHOICES} more" if len(choices) > _MOST_CHOICES else ""
-            return f"one of: {', '.join(short(str(each), 40) for each in choices[:_MOST_CHOICES])}{more}"
+            return f"one of: {', '.join(short(str(choice), 40) for choice in choices[:_MOST_CHOICES])}{more}"
         if self.kind == "custom":
             return f"what fulfils ={self.formulas[0]}"
-        limits = [self._shown(formula, row, column) for formula in self.formulas]
+        limits = [self._limit_text(formula, row, column) for formula in self.formulas]
         if self.operator in _SPAN and len(limits) == 2:
             within = "between" if self.operator == "between" else "not between"
             return f"{_KINDS[self.kind]} {within} {limits[0]} and {limits[1]}"
@@ -127,10 +127,10 @@ class Rule:
         if match := _DATE.fullmatch(text):
             day = dt.datetime(*map(int, match.groups()))  # type: ignore[arg-type]  # noqa: DTZ001 - has no zone
             return (day - self.sheet.file.epoch) / dt.timedelta(days=1)
-        places = [*_places(self.sheet, self._at(text, row, column))]
-        return places[0][0].serial(*places[0][1:]) if len(places) == 1 else None
+        cells = [*_cells_of(self.sheet, self._at(text, row, column))]
+        return cells[0][0].serial(*cells[0][1:]) if len(cells) == 1 else None
 
-    def _shown(self, formula: str, row: int, column: int) -> str:
+    def _limit_text(self, formula: str, row: int, column: int) -> str:
         number = self._number(formula, row, column)
         if number is None:
             return f"={formula}"
@@ -143,10 +143,10 @@ class Rule:
 def rules_of(sheet: Sheet) -> list[Rule]:
     """List the validations of a sheet, also those of Excel's extensions."""
     rules = []
-    lists = [each for each in sheet.root if local(each) in {"dataValidations", "extLst"}]
-    for element in (each for part in lists for each in part.iter("{*}dataValidation")):
-        ranges = element.get("sqref") or next((each.text or "" for each in element if local(each) == "sqref"), "")
-        formulas = ["".join(each.itertext()).strip() for each in element if local(each) in {"formula1", "formula2"}]
+    lists = [child for child in sheet.root if local(child) in {"dataValidations", "extLst"}]
+    for element in (validation for part in lists for validation in part.iter("{*}dataValidation")):
+        ranges = element.get("sqref") or next((child.text or "" for child in element if local(child) == "sqref"), "")
+        formulas = ["".join(child.itertext()).strip() for child in element if local(child) in {"formula1", "formula2"}]
         kind = element.get("type", "none")
         if not ranges.split() or not any(formulas) or (kind not in _KINDS and kind not in {"list", "custom"}):
             continue
@@ -155,14 +155,14 @@ def rules_of(sheet: Sheet) -> list[Rule]:
 
 
 def _rule(sheet: Sheet, element: Element, ranges: str, formulas: list[str]) -> Rule:
-    shown = element.get("showErrorMessage") in _TRUE
+    shows_error = element.get("showErrorMessage") in _TRUE
     return Rule(
         sheet,
-        [area_of(each) for each in ranges.split()],
+        [area_of(reference) for reference in ranges.split()],
         element.get("type"),
         element.get("operator", "between"),
         [formula.removeprefix("=") for formula in formulas if formula],
-        element.get("errorStyle", "stop") if shown else "",
+        element.get("errorStyle", "stop") if shows_error else "",
         element.get("error", ""),
     )
 
@@ -172,14 +172,14 @@ def validations_of(sheet: Sheet, within: CellRange | None = None) -> Answer:
     rules = [
         rule for rule in rules_of(sheet) if within is None or any(not area.isdisjoint(within) for area in rule.cells)
     ]
-    shown: Answer = {}
+    descriptions: Answer = {}
     for rule in rules[:_MOST_RULES]:
-        place = " ".join(area.coord for area in rule.cells[:_MOST_RULES])
-        shown[place] = rule.description(rule.cells[0].min_row, rule.cells[0].min_col)
-    if not shown:
+        ranges = " ".join(area.coord for area in rule.cells[:_MOST_RULES])
+        descriptions[ranges] = rule.description(rule.cells[0].min_row, rule.cells[0].min_col)
+    if not descriptions:
         return {}
     more: Answer = {"validations_left_out": len(rules) - _MOST_RULES} if len(rules) > _MOST_RULES else {}
-    return {"validations": shown, **more}
+    return {"validations": descriptions, **more}
 
 
 def check_validations(file: ExcelFile) -> None:
@@ -190,8 +190,8 @@ def check_validations(file: ExcelFile) -> None:
     Raises:
         ToolError: If a value breaks a rule with the error style *stop*.
     """
-    refused: list[str] = []
-    said: dict[str, str] = {}
+    refusals: list[str] = []
+    notes: dict[str, str] = {}
     for sheet in file.worksheets:
         rules = rules_of(sheet) if sheet.written else []
         for row, column in sheet.written if rules else ():
@@ -199,69 +199,71 @@ def check_validations(file: ExcelFile) -> None:
                 continue
             for rule in rules:
                 if rule.covers(row, column):
-                    _check(rule, row, column, refused, said)
-    if refused:
-        more = f" and {len(refused) - _MOST_CELLS} more" if len(refused) > _MOST_CELLS else ""
-        msg = f"nothing was written: {'; '.join(refused[:_MOST_CELLS])}{more}"
+                    _check(rule, row, column, refusals, notes)
+    if refusals:
+        more = f" and {len(refusals) - _MOST_CELLS} more" if len(refusals) > _MOST_CELLS else ""
+        msg = f"nothing was written: {'; '.join(refusals[:_MOST_CELLS])}{more}"
         raise ToolError(msg)
-    if said and file.answer is not None:
-        file.answer["validations"] = {**dict(list(said.items())[:_MOST_RULES])}
+    if notes and file.answer is not None:
+        file.answer["validations"] = {**dict(list(notes.items())[:_MOST_RULES])}
 
 
-def _check(rule: Rule, row: int, column: int, refused: list[str], said: dict[str, str]) -> None:
+def _check(rule: Rule, row: int, column: int, refusals: list[str], notes: dict[str, str]) -> None:
     allowed = rule.allows(row, column)
     if allowed:
         return
     where, value = where_of(row, column), short(str(rule.sheet.value(row, column)), 40)
     description = rule.description(row, column)
     if allowed is None:
-        said[where] = f"not checked: the cell takes {description}"
+        notes[where] = f"not checked: the cell takes {description}"
     elif rule.style == "stop":
-        refused.append(f"{where} takes {description}, and not {value!r}" + (f" ({rule.text})" if rule.text else ""))
+        refusals.append(f"{where} takes {description}, and not {value!r}" + (f" ({rule.text})" if rule.text else ""))
     else:
-        said[where] = f"written, although the cell takes {description}" + (f" ({rule.text})" if rule.text else "")
+        notes[where] = f"written, although the cell takes {description}" + (f" ({rule.text})" if rule.text else "")
 
 
 def _choices(sheet: Sheet, formula: str) -> list[object] | None:
     text = formula.strip()
     if text.startswith('"') and text.endswith('"'):
-        return [each.strip() for each in text[1:-1].replace('""', '"').split(",")]
-    places = [*_places(sheet, text)]
-    if not places:
+        return [choice.strip() for choice in text[1:-1].replace('""', '"').split(",")]
+    cells = [*_cells_of(sheet, text)]
+    if not cells:
         return None
-    values = [other.value(row, column) for other, row, column in places]
+    values = [cell_sheet.value(row, column) for cell_sheet, row, column in cells]
     return [value for value in values if value is not None]
 
 
-def _places(sheet: Sheet, reference: str, depth: int = 5) -> Iterator[tuple[Sheet, int, int]]:
+def _cells_of(sheet: Sheet, reference: str, depth: int = 5) -> Iterator[tuple[Sheet, int, int]]:
     """Yield the cells of one reference or defined name.
 
     Other formulas have none.
     """
     if match := _INDIRECT.fullmatch(reference):
-        yield from _places(sheet, match[1].replace('""', '"'), depth)
+        yield from _cells_of(sheet, match[1].replace('""', '"'), depth)
         return
     if match := _TABLE_COLUMN.fullmatch(reference):
         yield from _column_of_table(sheet.file, match["table"], match["column"])
         return
     named = {name.casefold(): element.text or "" for name, _, element in sheet.file.names()}
     if reference.casefold() in named and depth:
-        yield from _places(sheet, named[reference.casefold()], depth - 1)
+        yield from _cells_of(sheet, named[reference.casefold()], depth - 1)
         return
-    found = [*areas(reference)]
-    if len(found) != 1 or not reference.endswith(found[0][1]) or "(" in reference:
+    references = [*areas(reference)]
+    if len(references) != 1 or not reference.endswith(references[0][1]) or "(" in reference:
         return
-    title, cells = found[0]
-    other = next((each for each in sheet.file.worksheets if each.title.casefold() == title.casefold()), None)
-    if title and other is None:
+    title, cells = references[0]
+    target_sheet = next(
+        (worksheet for worksheet in sheet.file.worksheets if worksheet.title.casefold() == title.casefold()), None
+    )
+    if title and target_sheet is None:
         return
     top, left, bottom, right = bounds_of(cells)
-    used = (other or sheet).used()
+    used = (target_sheet or sheet).used()
     bottom, right = min(bottom, used.max_row if used else top), min(right, used.max_col if used else left)
     if (bottom - top + 1) * (right - left + 1) <= _MOST_LISTED:
         for row in range(top, bottom + 1):
             for column in range(left, right + 1):
-                yield other or sheet, row, column
+                yield target_sheet or sheet, row, column
 
 
 def _column_of_table(file: ExcelFile, name: str, column: str) -> Iterator[tuple[Sheet, int, int]]:
@@ -280,7 +282,7 @@ def _same(value: object, choice: object, *, exact: bool) -> bool:
 
     A list that is typed into the rule is case-sensitive.
     """
-    texts = [f"{each:.15g}" if isinstance(each, float) else str(each) for each in (value, choice)]
+    texts = [f"{operand:.15g}" if isinstance(operand, float) else str(operand) for operand in (value, choice)]
     if isinstance(value, bool):
         return texts[0].casefold() == texts[1].casefold()
     return texts[0] == texts[1] if exact else texts[0].casefold() == texts[1].casefold()

@@ -31,37 +31,37 @@ _NAMES |= {"date": "the date or time"}
 
 def say_types(file: ExcelFile) -> None:
     """Name in the answer the cells whose values changed their type."""
-    said: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for sheet in file.worksheets:
         for row, column in sheet.written:
             if not sheet.is_formula(row, column) and (change := _change(sheet, row, column)):
-                said[where_of(row, column)] = change
-    if said and file.answer is not None:
-        file.answer["types"] = {**dict(list(said.items())[:_MOST_CELLS])}
-        if len(said) > _MOST_CELLS:
-            file.answer["types_left_out"] = len(said) - _MOST_CELLS
+                notes[where_of(row, column)] = change
+    if notes and file.answer is not None:
+        file.answer["types"] = {**dict(list(notes.items())[:_MOST_CELLS])}
+        if len(notes) > _MOST_CELLS:
+            file.answer["types_left_out"] = len(notes) - _MOST_CELLS
 
 
 def _change(sheet: Sheet, row: int, column: int) -> str:
     """Describe what a person may not expect of a written value."""
     value, kind = sheet.raw(row, column)
     old, old_kind = sheet.written[row, column]
-    shown = short(str(sheet.value(row, column)), 40)
+    text = short(str(sheet.value(row, column)), 40)
     dated = (row, column) in sheet.dated
     if kind == "date" and not dated:
-        return f"the number {sheet.serial(row, column):.15g} shows as {shown}, by the format of the cell"
+        return f"the number {sheet.serial(row, column):.15g} shows as {text}, by the format of the cell"
     if kind == "number" and dated:
-        return f"the date or time shows as the number {shown}, by the format of the cell"
+        return f"the date or time shows as the number {text}, by the format of the cell"
     if isinstance(value, dt.timedelta) and value < dt.timedelta() and sheet.file.epoch == WINDOWS_EPOCH:
-        return f"Excel shows the negative time {shown} as ####"
+        return f"Excel shows the negative time {text} as ####"
     if "empty" not in {kind, old_kind} and kind != old_kind:
-        before = short(str(to_json(old)), 40)
-        return f"{_NAMES[old_kind]} {before} has become {_NAMES[kind]} {shown}"
+        old_text = short(str(to_json(old)), 40)
+        return f"{_NAMES[old_kind]} {old_text} has become {_NAMES[kind]} {text}"
     code = sheet.number_format(row, column)
     if kind == "number" and code == "@":
-        return f"the number {shown} stands in a cell that is formatted as text"
+        return f"the number {text} stands in a cell that is formatted as text"
     if kind == "number" and "%" in _LITERAL.sub("", code) and abs(value) > 1 >= abs(old or 0):
-        return f"the number {shown} shows as {value * 100:.15g}%, by the format of the cell"
+        return f"the number {text} shows as {value * 100:.15g}%, by the format of the cell"
     return _text_change(sheet, row, column) if kind == "text" and value != old else ""
 
 
@@ -76,7 +76,7 @@ def _text_change(sheet: Sheet, row: int, column: int) -> str:
     above = row - 1
     while (above, column) in sheet.written and reads_as_number(str(sheet.raw(above, column)[0])):
         above -= 1
-    if any(sheet.raw(each, column)[1] == "number" for each in (row - 1, above)):
+    if any(sheet.raw(row_above, column)[1] == "number" for row_above in (row - 1, above)):
         return f"the text {text!r} below a number is no number, and sums leave it out"
     had_words = any(map(str.isalpha, old)) or not reads_as_number(old)
     if sheet.written[row, column][1] == "text" and had_words and not sheet.is_text(row, column):
@@ -93,10 +93,10 @@ def numbers_as_text(sheet: Sheet, rows: Iterable[int], columns: Iterable[int]) -
     """List cells whose text reads as a number, or date among dates."""
     rows, columns = [*rows], [*columns]
     dated = {column for column in columns if any(sheet.raw(row, column)[1] == "date" for row in rows)}
-    found: list[JsonValue] = []
+    cells: list[JsonValue] = []
     for row in rows:
         for column in columns:
             value, kind = sheet.raw(row, column)
             if kind == "text" and (reads_as_number(str(value)) or (column in dated and _DATE.match(str(value)))):
-                found.append(where_of(row, column))
-    return found[:_MOST_CELLS] + ([f"{len(found) - _MOST_CELLS} more"] if len(found) > _MOST_CELLS else [])
+                cells.append(where_of(row, column))
+    return cells[:_MOST_CELLS] + ([f"{len(cells) - _MOST_CELLS} more"] if len(cells) > _MOST_CELLS else [])
