@@ -116,13 +116,13 @@ class ExcelFile(Edited):
         index = view.get("activeTab", "0") if view is not None else "0"
         number = int(index) if index.isdigit() else 0
         sheet = self.sheets[number] if number < len(self.sheets) else self.sheets[0]
-        return sheet if sheet.is_grid else self._first()
+        return sheet if sheet.is_grid else self._first_worksheet()
 
     @functools.cached_property
     def epoch(self) -> dt.datetime:
         """The day from which dates count."""
-        found = self.package.tree(self.part).find(q("workbookPr"))
-        return MAC_EPOCH if found is not None and found.get("date1904") in {"1", "true"} else WINDOWS_EPOCH
+        properties = self.package.tree(self.part).find(q("workbookPr"))
+        return MAC_EPOCH if properties is not None and properties.get("date1904") in {"1", "true"} else WINDOWS_EPOCH
 
     @functools.cached_property
     def has_placeholders(self) -> bool:
@@ -130,9 +130,9 @@ class ExcelFile(Edited):
 
         XlsxWriter, and libraries like it, store 0 as the result of each formula, with these settings.
         """
-        found = self.package.tree(self.part).find(q("calcPr"))
-        computed = found is None or found.get("fullCalcOnLoad") not in {"1", "true"}
-        return not computed and found.get("calcId") == _PLACEHOLDER_ID
+        calculation = self.package.tree(self.part).find(q("calcPr"))
+        computed = calculation is None or calculation.get("fullCalcOnLoad") not in {"1", "true"}
+        return not computed and calculation.get("calcId") == _PLACEHOLDER_ID
 
     @functools.cached_property
     def strings(self) -> list[str]:
@@ -151,8 +151,8 @@ class ExcelFile(Edited):
     @property
     def structure_locked(self) -> bool:
         """Return whether the list of sheets is protected."""
-        found = self.package.tree(self.part).find(q("workbookProtection"))
-        return found is not None and found.get("lockStructure") in {"1", "true"}
+        protection = self.package.tree(self.part).find(q("workbookProtection"))
+        return protection is not None and protection.get("lockStructure") in {"1", "true"}
 
     @property
     def fingerprint(self) -> str:
@@ -181,8 +181,8 @@ class ExcelFile(Edited):
         for sheet in self.worksheets:
             if sheet.title.casefold() == title.casefold():
                 return sheet
-        known = ", ".join(repr(sheet.title) for sheet in self.worksheets)
-        msg = f"there is no sheet {title!r}; there are: {known}"
+        titles = ", ".join(repr(sheet.title) for sheet in self.worksheets)
+        msg = f"there is no sheet {title!r}; there are: {titles}"
         raise ToolError(msg)
 
     def names(self) -> Iterator[tuple[str, Sheet | None, Element]]:
@@ -198,16 +198,16 @@ class ExcelFile(Edited):
     def compute_on_load(self) -> None:
         """Have the program that opens the workbook compute all formulas."""
         root = self.package.tree(self.part)
-        found = root.find(q("calcPr"))
-        if found is not None and found.get("fullCalcOnLoad") in {"1", "true"}:
+        calculation = root.find(q("calcPr"))
+        if calculation is not None and calculation.get("fullCalcOnLoad") in {"1", "true"}:
             return
         root = self.package.edit(self.part)
-        if found is None:
-            found = etree.Element(q("calcPr"))
-            later = {q(name) for name in _AFTER_CALCULATION}
-            place = next((number for number, child in enumerate(root) if child.tag in later), len(root))
-            root.insert(place, found)
-        found.set("fullCalcOnLoad", "1")
+        if calculation is None:
+            calculation = etree.Element(q("calcPr"))
+            later_tags = {q(name) for name in _AFTER_CALCULATION}
+            index = next((number for number, child in enumerate(root) if child.tag in later_tags), len(root))
+            root.insert(index, calculation)
+        calculation.set("fullCalcOnLoad", "1")
 
     def answers(self, answer: Answer) -> Answer:
         """Set the answer of an edit; it names what its cells hide."""
@@ -229,9 +229,9 @@ class ExcelFile(Edited):
         VERSIONS.keep(fingerprint(data), self.checked)
         return data
 
-    def _first(self) -> Sheet:
-        found = self.worksheets
-        if not found:
+    def _first_worksheet(self) -> Sheet:
+        worksheets = self.worksheets
+        if not worksheets:
             msg = f"{self.package.document!r} has no sheet with cells, only charts"
             raise ToolError(msg)
-        return found[0]
+        return worksheets[0]

@@ -75,26 +75,28 @@ def find_cells(file: ExcelFile, part: str) -> SheetRange:
     if _CELLS.fullmatch(name):
         return SheetRange(sheet or _only_sheet(file), parse_cells(name))
     column = _COLUMN.fullmatch(name)
-    wanted = (column["table"] if column else name).casefold()
-    found = [
+    key = (column["table"] if column else name).casefold()
+    ranges = [
         _data_of(table, column["column"] if column else "")
         for table in _tables(file)
-        if table.name.casefold() == wanted and sheet in {None, table.sheet}
+        if table.name.casefold() == key and sheet in {None, table.sheet}
     ]
     if not column:
-        found += [
-            _cells_of_name(file, known, element.text or "")
-            for known, local, element in file.names()
-            if known.casefold() == wanted and sheet in {None, local}
+        ranges += [
+            _cells_of_name(file, defined_name, element.text or "")
+            for defined_name, local, element in file.names()
+            if defined_name.casefold() == key and sheet in {None, local}
         ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        fitting = ", ".join(TouchedCells(each.sheet, each.cells).resource.removeprefix("range:") for each in found)
-        msg = f"{part!r} is the name of {len(found)} ranges ({fitting}); name the sheet and the cells"
+    if len(ranges) == 1:
+        return ranges[0]
+    if ranges:
+        fitting = ", ".join(
+            TouchedCells(target.sheet, target.cells).resource.removeprefix("range:") for target in ranges
+        )
+        msg = f"{part!r} is the name of {len(ranges)} ranges ({fitting}); name the sheet and the cells"
         raise ToolError(msg)
-    names = [*(table.name for table in _tables(file)), *(known for known, _, _ in file.names())]
-    titles = ", ".join(repr(each.title) for each in file.worksheets)
+    names = [*(table.name for table in _tables(file)), *(defined_name for defined_name, _, _ in file.names())]
+    titles = ", ".join(repr(worksheet.title) for worksheet in file.worksheets)
     msg = f"{part!r} is no range of cells, and no name or table; write it like Sales!B8 or Sales!A1:C10"
     msg += f"; the sheets are {titles}{nearest(name, names)}"
     raise ToolError(msg)
@@ -146,11 +148,11 @@ def stored_values(file: ExcelFile, sheet: Sheet, cells: CellRange) -> list[list[
     if count > _MOST_CELLS:
         msg = f"{quoted_title(sheet.title)}!{cells.coord} has {count} cells; at most {_MOST_CELLS} are read: name fewer"
         raise ToolError(msg)
-    formulas = [place for place in held(sheet, cells) if sheet.is_formula(*place)]
-    missing = [place for place in formulas if _lacks_result(sheet, *place)]
+    formulas = [position for position in held(sheet, cells) if sheet.is_formula(*position)]
+    missing = [position for position in formulas if _lacks_result(sheet, *position)]
     if arrays := [area for area in sheet.arrays if not area.isdisjoint(cells)]:
-        filled = (place for place in places(cells) if sheet.is_within_array(*place))
-        missing = sorted({*missing, *(place for place in filled if _lacks_result(sheet, *place))})
+        filled = (position for position in places(cells) if sheet.is_within_array(*position))
+        missing = sorted({*missing, *(position for position in filled if _lacks_result(sheet, *position))})
         formulas = sorted({*formulas, *((area.min_row, area.min_col) for area in arrays)})
     if missing:
         raise _unreadable(sheet, missing, f"no computed result; {_SAVE} first")
@@ -181,20 +183,24 @@ def _check_results(file: ExcelFile, sheet: Sheet, cells: list[tuple[int, int]]) 
     flags = {} if settings is None else settings.attrib
     if flags.get("calcCompleted") in {"0", "false"}:
         raise _unreadable(sheet, cells, f"a result from before the last change; {_SAVE} first")
-    sheets = {each.title.casefold(): each for each in file.worksheets}
-    asked: dict[CellPlace, tuple[int, int]] = {(sheet.title.casefold(), *place): place for place in cells}
+    sheets = {worksheet.title.casefold(): worksheet for worksheet in file.worksheets}
+    positions_by_cell: dict[CellPlace, tuple[int, int]] = {
+        (sheet.title.casefold(), *position): position for position in cells
+    }
     missing: list[CellPlace] = [
-        (title, *place)
-        for title, each in sheets.items()
-        for place in each.filled()
-        if each.is_formula(*place) and _lacks_result(each, *place)
+        (title, *position)
+        for title, worksheet in sheets.items()
+        for position in worksheet.filled()
+        if worksheet.is_formula(*position) and _lacks_result(worksheet, *position)
     ]
     if missing:
         formulas = Formulas.of(file)
-        seeds = [*missing, *(cell for place in missing for cell in formulas.spilled(place)), *formulas.volatile]
+        seeds = [*missing, *(cell for anchor in missing for cell in formulas.spilled(anchor)), *formulas.volatile]
         outdated = {*formulas.volatile, *formulas.depending(seeds)}
-        if late := [place for key, place in asked.items() if key in outdated]:
-            raise _unreadable(sheet, late, f"an outdated result: it reads formulas that were not computed; {_SAVE}")
+        if outdated_positions := [position for key, position in positions_by_cell.items() if key in outdated]:
+            raise _unreadable(
+                sheet, outdated_positions, f"an outdated result: it reads formulas that were not computed; {_SAVE}"
+            )
 
 
 # Tables
@@ -206,23 +212,26 @@ def find_table(file: ExcelFile, part: str) -> NamedTable:
     Raises:
         ToolError: If none fits, or several.
     """
-    tables = [NamedTable(each.name, each.sheet, each.cells, each.has_header) for each in _tables(file)]
-    wanted = unquoted(part).casefold()
-    found = [table for table in tables if not part or table.name.casefold() == part.casefold()]
+    tables = [
+        NamedTable(excel_table.name, excel_table.sheet, excel_table.cells, excel_table.has_header)
+        for excel_table in _tables(file)
+    ]
+    title = unquoted(part).casefold()
+    matches = [table for table in tables if not part or table.name.casefold() == part.casefold()]
     visible = [sheet for sheet in file.worksheets if sheet.state == "visible"]
     for sheet in file.worksheets:
-        if sheet.title.casefold() != wanted and (part or sheet not in visible):
+        if sheet.title.casefold() != title and (part or sheet not in visible):
             continue
         blocks = blocks_of(sheet)
-        if len(blocks) > 1 and part and not found:
+        if len(blocks) > 1 and part and not matches:
             raise several_blocks(sheet, blocks, "name the table, or read the cells of one")
-        fitting = {(table.sheet, table.cells.coord) for table in found}
-        found += [NamedTable(sheet.title, sheet, area, True) for area in blocks if (sheet, area.coord) not in fitting]  # noqa: FBT003 - has a header
-    if not found and part:
-        others = [*map(str, tables), *(f"the sheet {sheet.title!r}" for sheet in visible)]
-        msg = f"there is no table {part!r}; there are: {listed(others)}"
+        fitting = {(table.sheet, table.cells.coord) for table in matches}
+        matches += [NamedTable(sheet.title, sheet, area, True) for area in blocks if (sheet, area.coord) not in fitting]  # noqa: FBT003 - has a header
+    if not matches and part:
+        alternatives = [*map(str, tables), *(f"the sheet {sheet.title!r}" for sheet in visible)]
+        msg = f"there is no table {part!r}; there are: {listed(alternatives)}"
         raise ToolError(msg + nearest(part, [*(table.name for table in tables), *file.titles]))
-    return only_one(found, part, "table", tables)
+    return only_one(matches, part, "table", tables)
 
 
 def rows_of(file: ExcelFile, table: NamedTable, *, header: bool) -> list[list[JsonValue]]:
@@ -244,26 +253,26 @@ def find_chart(file: ExcelFile, part: str) -> Chart:
     match = _CHART.fullmatch(part)
     if match is not None and (sheet := unquoted(match["sheet"]).casefold()) in map(str.casefold, file.titles):
         title = match["title"]
-        found = [
+        fitting_charts = [
             chart
             for chart in charts
             if chart.sheet.title.casefold() == sheet and (not title or same_words(title, title_of(chart)))
         ]
     else:
-        found = [
+        fitting_charts = [
             chart
             for chart in charts
             if not part
             or chart.sheet.title.casefold() == unquoted(part).casefold()
             or same_words(part, title_of(chart))
         ]
-    return only_one(found, part, "chart", charts, _named)
+    return only_one(fitting_charts, part, "chart", charts, _label)
 
 
-def _named(chart: Chart) -> str:
+def _label(chart: Chart) -> str:
     """Describe a chart by its title and place."""
-    place = f"{quoted_title(chart.sheet.title)}!{chart.at}" if chart.at else chart.sheet.title
-    return f"{chart.title!r} ({place})"
+    location = f"{quoted_title(chart.sheet.title)}!{chart.at}" if chart.at else chart.sheet.title
+    return f"{chart.title!r} ({location})"
 
 
 def title_of(chart: Chart) -> str:
@@ -275,7 +284,7 @@ def describe(chart: Chart) -> Answer:
     """Describe a chart: kind, title, place and the cells it draws."""
     file = chart.sheet.file
     series = chart.series
-    categories = [_plain(each.categories) for each in series]
+    categories = [_plain(data_series.categories) for data_series in series]
     same = len({*categories}) <= 1
     return {
         "kind": "+".join(chart.types) or chart.type,
@@ -283,18 +292,18 @@ def describe(chart: Chart) -> Answer:
         "sheet": chart.sheet.title,
         "at": chart.at,
         "categories": next(iter(categories), None) if same else [*categories],
-        "ranges": [_plain(each.values) for each in series],
-        "series": [_text_at(file, each.name_reference) or each.name for each in series],
+        "ranges": [_plain(data_series.values) for data_series in series],
+        "series": [_text_at(file, data_series.name_reference) or data_series.name for data_series in series],
     }
 
 
 def resources_of(chart: Chart) -> list[str]:
     """Name a chart's sheet, and the cells with its title and names."""
-    found = [TouchedCells(chart.sheet).resource]
-    for reference in (chart.title_reference, *(each.name_reference for each in chart.series)):
+    resources = [TouchedCells(chart.sheet).resource]
+    for reference in (chart.title_reference, *(data_series.name_reference for data_series in chart.series)):
         cells = _cells_at(chart.sheet.file, reference)
-        found += [TouchedCells(cells.sheet, cells.cells).resource] if cells else []
-    return [*dict.fromkeys(found)]
+        resources += [TouchedCells(cells.sheet, cells.cells).resource] if cells else []
+    return [*dict.fromkeys(resources)]
 
 
 def _plain(reference: str) -> str | None:
@@ -309,8 +318,8 @@ def _plain(reference: str) -> str | None:
 
 def _text_at(file: ExcelFile, reference: str) -> str:
     """Read the cells that name a series or a chart."""
-    found = _cells_at(file, reference)
-    values = (found.sheet.value(*place) for place in places(found.need())) if found else ()
+    target = _cells_at(file, reference)
+    values = (target.sheet.value(*position) for position in places(target.need())) if target else ()
     return " ".join(str(value) for value in values if value is not None)
 
 
@@ -320,5 +329,5 @@ def _cells_at(file: ExcelFile, reference: str) -> SheetRange | None:
     if match is None or not match["sheet"] or not _CELLS.fullmatch(match["name"]):
         return None
     title = unquoted(match["sheet"]).casefold()
-    sheet = next((each for each in file.worksheets if each.title.casefold() == title), None)
+    sheet = next((worksheet for worksheet in file.worksheets if worksheet.title.casefold() == title), None)
     return SheetRange(sheet, parse_cells(match["name"])) if sheet else None
