@@ -16,7 +16,7 @@ from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN
 from callboard.surfaces.documents.excel._moved_references import move_references
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._notes_and_links import merged_links, move_anchors, move_marks
-from callboard.surfaces.documents.excel._sheet import area_of, place_of
+from callboard.surfaces.documents.excel._sheet import area_of, position_of
 from callboard.surfaces.documents.excel._structured_references import refers_to_column
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange)
     names = [name for number, name in enumerate(table.columns, start=cells.min_col) if number in deleted]
     for reference in all_formulas(file):
         cell = reference.cell if reference.sheet == change.sheet.title else None
-        is_deleted = cell is not None and place_of(cell.get("r"))[1] in deleted
+        is_deleted = cell is not None and position_of(cell.get("r"))[1] in deleted
         for name in names if not is_deleted else ():
             if "[" in reference.formula and refers_to_column(reference, table, name):
                 msg = f"{reference.where} refers to the column {name!r} of the table {table.name}; change it first"
@@ -208,7 +208,7 @@ def _shift_rows(change: Shift, pattern: int) -> None:
         elif new != number:
             line.set("r", str(new))
             for cell in line.iterchildren(q("c")):
-                cell.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{new}")
+                cell.set("r", f"{get_column_letter(position_of(cell.get('r'))[1])}{new}")
     rows_above = [line for line in data.iterchildren(q("row")) if int(line.get("r")) < change.at]
     index = data.index(rows_above[-1]) + 1 if rows_above else 0
     for number in range(max(change.count, 0)):
@@ -231,7 +231,7 @@ def _shift_within_rows(change: Shift, pattern: int) -> None:
         model = sheet.cells.get((row, pattern)) if change.count > 0 else None
         if model is None or not model.get("s"):
             continue
-        at = sum(1 for cell in line.iterchildren(q("c")) if place_of(cell.get("r"))[1] < change.at)
+        at = sum(1 for cell in line.iterchildren(q("c")) if position_of(cell.get("r"))[1] < change.at)
         for number in range(change.count):
             new_cell = etree.Element(q("c"))
             new_cell.set("r", f"{get_column_letter(change.at + number)}{row}")
@@ -266,7 +266,7 @@ def _empty_row(sheet: Sheet, pattern: int, number: int) -> Element | None:
     for cell in model.iterchildren(q("c")):
         if cell.get("s"):
             new_cell = etree.SubElement(row_element, q("c"))
-            new_cell.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{number}")
+            new_cell.set("r", f"{get_column_letter(position_of(cell.get('r'))[1])}{number}")
             new_cell.set("s", cell.get("s"))
     return row_element if len(row_element) or len(row_element.attrib) > 1 else None
 
@@ -284,8 +284,8 @@ def _shift_elements(change: Shift) -> None:
                 _set_areas(change, element)
             elif name == "mergeCell":
                 new = change.area(area_of(element.get("ref")))
-                single = new is not None and new.size == {"rows": 1, "columns": 1}
-                _set_area(element, "ref", None if single else new)
+                is_single_cell = new is not None and new.size == {"rows": 1, "columns": 1}
+                _set_area(element, "ref", None if is_single_cell else new)
             elif name == "autoFilter":
                 _shift_filter(change, element)
             elif name in _SINGLE and element.get(_SINGLE[name]):

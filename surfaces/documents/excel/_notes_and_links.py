@@ -10,7 +10,7 @@ from openpyxl.utils import get_column_letter
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents.excel._charts import drawings_of
-from callboard.surfaces.documents.excel._sheet import area_of, place_of
+from callboard.surfaces.documents.excel._sheet import area_of, position_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def move_marks(sheet: Sheet, move: Move) -> None:
     links = sheet.root.find(q("hyperlinks"))
     for link in list(links) if links is not None else ():
         first, _, last = str(link.get("ref", "")).partition(":")
-        new = move(*place_of(first)) if first and not last else None
+        new = move(*position_of(first)) if first and not last else None
         if first and not last:
             _follow(sheet, sheet.part, link, new)
     if links is not None and len(links) == 0:
@@ -46,7 +46,7 @@ def move_marks(sheet: Sheet, move: Move) -> None:
             for note in [
                 element for element in package.tree(part).iter() if local(element) in {"comment", "threadedComment"}
             ]:
-                _follow(sheet, part, note, move(*place_of(note.get("ref"))))
+                _follow(sheet, part, note, move(*position_of(note.get("ref"))))
     for part in package.related(sheet.part, "vmlDrawing"):
         old = package.bytes_of(part)
         shapes = _SHAPE.sub(lambda match: _moved_shape(match[0], move), old)

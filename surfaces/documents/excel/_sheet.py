@@ -276,7 +276,7 @@ class Sheet:
         text = formula_element.text
         if formula_element.get("t") == "shared" and not text:
             origin, text = self._shared.get(formula_element.get("si", ""), ("", ""))
-            first = place_of(origin) if origin else (row, column)
+            first = position_of(origin) if origin else (row, column)
             text = translated(text, row - first[0], column - first[1])
         return f"{{={text}}}" if formula_element.get("t") == "array" else f"={text or ''}"
 
@@ -481,7 +481,7 @@ class Sheet:
         """Put a cell's element into its row."""
         line = self.make_row(row)
         index = len(line)
-        while index and line[index - 1].tag == _C and place_of(line[index - 1].get("r"))[1] > column:
+        while index and line[index - 1].tag == _C and position_of(line[index - 1].get("r"))[1] > column:
             index -= 1
         line.insert(index, cell)
         line.attrib.pop("spans", None)
@@ -628,7 +628,7 @@ def where_of(row: int, column: int) -> str:
     return f"{get_column_letter(column)}{row}"
 
 
-def place_of(reference: str) -> tuple[int, int]:
+def position_of(reference: str) -> tuple[int, int]:
     """Read a cell's name, such as ``B7``, as its row and column.
 
     Raises:

@@ -20,7 +20,7 @@ from callboard.surfaces.documents.excel._formula_text import LAST_ROW, leaves_sh
 from callboard.surfaces.documents.excel._hidden_rows import column_spans, hidden_columns, hidden_rows, row_spans
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._notes_and_links import move_marks
-from callboard.surfaces.documents.excel._sheet import area_of, place_of
+from callboard.surfaces.documents.excel._sheet import area_of, position_of
 from callboard.surfaces.documents.excel._sheet_controls import SheetRange, column_of
 from callboard.surfaces.documents.excel._total_rows import DataRows, data_rows
 from callboard.surfaces.documents.excel._written_types import numbers_as_text
@@ -77,19 +77,19 @@ def sort_rows(file: ExcelFile, target: SheetRange, keys: list[SortKey], *, heade
     for column, descending in reversed(columns):
         rows, used = _sorted_by(sheet, rows, column, descending=descending)
         order = used or order
-    moved = {old: new for new, old in zip(slots, rows, strict=True) if old != new}
-    if moved:
+    new_rows = {old: new for new, old in zip(slots, rows, strict=True) if old != new}
+    if new_rows:
         check_controls(sheet, cells)
     across = range(cells.min_col, cells.max_col + 1)
-    _move(sheet, {(old, column): (new, column) for old, new in moved.items() for column in across})
+    _move(sheet, {(old, column): (new, column) for old, new in new_rows.items() for column in across})
     _move_filters(sheet, cells, {})
-    move_row_looks(sheet, cells, moved)
+    move_row_looks(sheet, cells, new_rows)
     answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows_sorted": len(rows)}
     answer |= {"order": order} if order else {}
     answer |= {"hidden_rows_sorted": 0} if hidden else {}
     if texts := numbers_as_text(sheet, slots, dict.fromkeys(column for column, _ in columns)):
         answer["sorted_as_texts"] = texts
-    return answer | follow(sheet, cells, moved, "row")
+    return answer | follow(sheet, cells, new_rows, "row")
 
 
 def _check_totals(cells: CellRange, data: DataRows) -> None:
@@ -126,15 +126,15 @@ def reorder(file: ExcelFile, target: SheetRange, order: list[str], *, header: bo
     """
     sheet, cells = target.sheet, target.need()
     check_movable(sheet, cells)
-    named = [column_of(sheet, cells, name, header=header) for name in order]
-    if len(set(named)) < len(named):
+    named_columns = [column_of(sheet, cells, name, header=header) for name in order]
+    if len(set(named_columns)) < len(named_columns):
         msg = "a column is named twice"
         raise ToolError(msg)
     across = list(range(cells.min_col, cells.max_col + 1))
-    new = named + [column for column in across if column not in named]
-    moving = [column for column, old in zip(across, new, strict=True) if column != old]
-    if moving:
-        _check_references(file, sheet, cells, moving)
+    new = named_columns + [column for column in across if column not in named_columns]
+    moving_columns = [column for column, old in zip(across, new, strict=True) if column != old]
+    if moving_columns:
+        _check_references(file, sheet, cells, moving_columns)
         _reorder_tables(sheet, cells, new)
     new_columns = {old: column for column, old in zip(across, new, strict=True) if column != old}
     if new_columns:
@@ -177,8 +177,8 @@ def _check_columns(sheet: Sheet, cells: CellRange) -> None:
     rows = range(cells.min_row + 1, cells.max_row + 1)
 
     def goes_on(column: int) -> bool:
-        headed = column > 0 and sheet.raw(cells.min_row, column)[1] == "text"
-        return headed and any(sheet.holds(row, column) for row in rows)
+        has_header = column > 0 and sheet.raw(cells.min_row, column)[1] == "text"
+        return has_header and any(sheet.holds(row, column) for row in rows)
 
     block = CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row)
     while goes_on(block.min_col - 1):
@@ -241,35 +241,37 @@ def _move(sheet: Sheet, new_positions: dict[tuple[int, int], tuple[int, int]]) -
     for position in new_positions.values():
         sheet.cells.pop(position, None)
     for (row, column), cell in moved_cells.items():
-        origin, here = cell.get("r"), f"{get_column_letter(column)}{row}"
+        origin, new_reference = cell.get("r"), f"{get_column_letter(column)}{row}"
         formula = cell.find(q("f"))
         if formula is not None and formula.text:
-            first = place_of(origin)
+            first = position_of(origin)
             text = translated(formula.text, row - first[0], column - first[1])
             if leaves_sheet(formula.text, text):
-                msg = f"the formula of {origin} can't move to {here}: its references would leave the sheet"
+                msg = f"the formula of {origin} can't move to {new_reference}: its references would leave the sheet"
                 raise ToolError(msg)
             formula.text = text
-        cell.set("r", here)
+        cell.set("r", new_reference)
         sheet.put(row, column, cell)
     sheet.changed.update(new_positions.values())
     move_marks(sheet, lambda row, column: new_positions.get((row, column), (row, column)))
     sheet.file.formulas_moved = True
 
 
-def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving: list[int]) -> None:
-    moving_range = CellRange(min_col=min(moving), max_col=max(moving), min_row=cells.min_row, max_row=cells.max_row)
+def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving_columns: list[int]) -> None:
+    moving_range = CellRange(
+        min_col=min(moving_columns), max_col=max(moving_columns), min_row=cells.min_row, max_row=cells.max_row
+    )
     for reference in all_formulas(file):
         areas = [area_of(text) for text in overlapping(reference, sheet.title, moving_range)]
         if reference.where in _AREAS and all(moving_range.issubset(area) for area in areas):
             continue
-        for column in moving:
+        for column in moving_columns:
             strip = CellRange(min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
             for text in overlapping(reference, sheet.title, strip):
                 letter = get_column_letter(column)
                 column_cells = {f"{sheet.title}!{letter}{row}" for row in range(cells.min_row, cells.max_row + 1)}
-                within = all(end.rstrip("0123456789") == letter for end in text.rpartition("!")[2].split(":"))
-                if reference.where in column_cells and within:
+                is_within_column = all(end.rstrip("0123456789") == letter for end in text.rpartition("!")[2].split(":"))
+                if reference.where in column_cells and is_within_column:
                     continue
                 msg = f"{reference.where} refers to {text}, which would move; change it first, or leave column {letter}"
                 raise ToolError(msg)
@@ -278,11 +280,11 @@ def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving: l
 def _check_hidden_columns(sheet: Sheet, cells: CellRange, new_columns: dict[int, int]) -> None:
     """Refuse to hide or show cells above or below the range."""
     hidden = {*hidden_columns(sheet, cells)}
-    changing = {old for old, column in new_columns.items() if (old in hidden) != (column in hidden)}
-    changing |= {column for old, column in new_columns.items() if (old in hidden) != (column in hidden)}
+    changing_columns = {old for old, column in new_columns.items() if (old in hidden) != (column in hidden)}
+    changing_columns |= {column for old, column in new_columns.items() if (old in hidden) != (column in hidden)}
     rows = range(cells.min_row, cells.max_row + 1)
     position = next(
-        (position for position in sheet.filled() if position[1] in changing and position[0] not in rows), None
+        (position for position in sheet.filled() if position[1] in changing_columns and position[0] not in rows), None
     )
     if position is not None:
         where = f"{get_column_letter(position[1])}{position[0]}"
