@@ -25,7 +25,7 @@ def move_references(file: ExcelFile, change: Shift) -> None:
     `file.lost_references`.
     """
     title = change.sheet.title.casefold()
-    resized = _resized_names(file, change)
+    resized_names = _resized_names(file, change)
     for reference in list(all_formulas(file)):
         formula_sheet = reference.sheet.casefold()
 
@@ -40,7 +40,7 @@ def move_references(file: ExcelFile, change: Shift) -> None:
             reference.write(text)
             if leaves_sheet(reference.formula, text):
                 file.lost_references.append(reference)
-        if reference.cell is not None and _is_outdated(change, reference.formula, formula_sheet, resized):
+        if reference.cell is not None and _is_outdated(change, reference.formula, formula_sheet, resized_names):
             file.outdated.append(reference.cell)
 
 
@@ -55,9 +55,9 @@ def _resized_names(file: ExcelFile, change: Shift) -> set[str]:
     return resized_names
 
 
-def _is_outdated(change: Shift, formula: str, formula_sheet: str, resized: set[str]) -> bool:
+def _is_outdated(change: Shift, formula: str, formula_sheet: str, resized_names: set[str]) -> bool:
     """Return whether a formula may come to something else after a shift."""
-    if any(word.upper() in BY_PLACE or word.upper() in resized for word in words(formula)):
+    if any(word.upper() in BY_PLACE or word.upper() in resized_names for word in words(formula)):
         return True
     title = change.sheet.title.casefold()
     return any(

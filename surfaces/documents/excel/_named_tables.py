@@ -104,12 +104,12 @@ def blocks_of(sheet: Sheet) -> list[CellRange]:
 
     A table is never split.
     """
-    filled = list(sheet.filled())
+    filled_positions = list(sheet.filled())
     for cells in (table.cells for table in tables_of(sheet)):
-        filled += [(row, cells.min_col) for row in range(cells.min_row, cells.max_row + 1)]
-        filled += [(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1)]
+        filled_positions += [(row, cells.min_col) for row in range(cells.min_row, cells.max_row + 1)]
+        filled_positions += [(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1)]
     blocks: list[CellRange] = []
-    pending_groups = [filled] if filled else []
+    pending_groups = [filled_positions] if filled_positions else []
     while pending_groups:
         positions = pending_groups.pop()
         parts = next((groups for axis in (0, 1) if len(groups := _split(positions, axis)) > 1), None)

@@ -29,11 +29,13 @@ def check_locks(file: ExcelFile) -> None:
         ToolError: If there are some; the error names the unlocked cells.
     """
     for sheet in file.worksheets:
-        locked = next((where_of(*position) for position in sheet.written if is_locked(sheet, *position)), "")
-        if locked:
+        locked_cell = next((where_of(*position) for position in sheet.written if is_locked(sheet, *position)), "")
+        if locked_cell:
             cells = ", ".join(_spans(sheet))
             free = f"fill in its unlocked cells ({cells})" if cells else "it has no unlocked cells"
-            msg = f"{locked} is locked, and the sheet {sheet.title!r} is protected: {free}, or unprotect it in Excel"
+            msg = (
+                f"{locked_cell} is locked, and the sheet {sheet.title!r} is protected: {free}, or unprotect it in Excel"
+            )
             raise ToolError(msg)
 
 

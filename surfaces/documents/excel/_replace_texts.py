@@ -42,7 +42,7 @@ def replace(target: SheetRange, find: str, replacement: str, match_case: bool, w
         matches.update(pattern.findall(text))
         return pattern.sub(lambda _: replacement, text)
 
-    changed: list[JsonValue] = []
+    changed_cells: list[JsonValue] = []
     formulas: list[JsonValue] = []
     numbers: list[JsonValue] = []
     for row, column in held(sheet, target.need()):
@@ -55,16 +55,18 @@ def replace(target: SheetRange, find: str, replacement: str, match_case: bool, w
                 numbers.append(where_of(row, column))
         elif (pattern.fullmatch(value) if whole_cell else True) and (new := substitute(value)) != value:
             _write(sheet, row, column, new, substitute)
-            changed.append(where_of(row, column))
+            changed_cells.append(where_of(row, column))
     literal = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
-    changed_links, unchanged_links = _follow_links(target, literal, replacement, {*changed}) if changed else ([], [])
+    changed_links, unchanged_links = (
+        _follow_links(target, literal, replacement, {*changed_cells}) if changed_cells else ([], [])
+    )
     cell_lists = {"formulas_not_changed": formulas, "numbers_not_changed": numbers}
     cell_lists |= {
         "links_changed": changed_links,
         "links_not_changed": unchanged_links,
         "also_matched": [*variants_in(matches, find)],
     }
-    answer: Answer = {"sheet": sheet.title, "changed": len(changed), "cells": changed[:_MOST_CELLS]}
+    answer: Answer = {"sheet": sheet.title, "changed": len(changed_cells), "cells": changed_cells[:_MOST_CELLS]}
     return answer | {name: cells[:_MOST_CELLS] for name, cells in cell_lists.items() if cells}
 
 
@@ -78,7 +80,7 @@ def _write(sheet: Sheet, row: int, column: int, new: str, substitute: Callable[[
 
 
 def _follow_links(
-    target: SheetRange, pattern: re.Pattern[str], replacement: str, changed: set[JsonValue]
+    target: SheetRange, pattern: re.Pattern[str], replacement: str, changed_cells: set[JsonValue]
 ) -> tuple[list[JsonValue], list[JsonValue]]:
     """Change the targets of links that their cells show.
 
@@ -97,7 +99,7 @@ def _follow_links(
         where = where_of(area.min_row, area.min_col)
         new = pattern.sub(lambda _: replacement, links[old].target)
         text = str(sheet.value(area.min_row, area.min_col) or "")
-        if where not in changed or not _shows(text, new):
+        if where not in changed_cells or not _shows(text, new):
             unchanged_links.append(where)
             continue
         sheet.edit()

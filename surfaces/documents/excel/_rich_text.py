@@ -35,8 +35,8 @@ def change_text(sheet: Sheet, row: int, column: int, new: str, change: Callable[
     rich = _rich_text(sheet.cells[row, column], sheet)
     runs = [copy.deepcopy(element) for element in rich if element.tag in {_R, _T}] if rich is not None else []
     texts = [text for run in runs for text in run.iter(_T)]
-    changed = [change(unescape(text.text or "")) for text in texts]
-    if runs and "".join(changed) != new:
+    new_texts = [change(unescape(text.text or "")) for text in texts]
+    if runs and "".join(new_texts) != new:
         where = sheet.cells[row, column].get("r")
         msg = (
             f"{where}: the text stands in parts with different fonts, which its replacement would lose; "
@@ -44,7 +44,7 @@ def change_text(sheet: Sheet, row: int, column: int, new: str, change: Callable[
         )
         raise ToolError(msg)
     sheet.write(row, column, new)
-    for text, content in zip(texts, changed, strict=True):
+    for text, content in zip(texts, new_texts, strict=True):
         text.text = escape(content)
         text.set(SPACE, "preserve")
     if runs_with_text := [run for run in runs if any(text.text for text in run.iter(_T))]:

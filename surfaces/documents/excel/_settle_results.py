@@ -31,28 +31,30 @@ def settle(file: ExcelFile) -> None:
     """
     for _ in range(_MOST_RESIZES):
         formulas = Formulas.of(file)
-        outdated = _outdated(file, formulas)
-        if not outdated:
+        outdated_cells = _outdated(file, formulas)
+        if not outdated_cells:
             return
         file.compute_on_load()
         sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
-        for title, row, column in outdated:
+        for title, row, column in outdated_cells:
             if (row, column) in sheets[title].cells:
                 sheets[title].set_result(row, column, None)
-        results = Calculation(file, formulas, outdated).run()
+        results = Calculation(file, formulas, outdated_cells).run()
         if not _resize(sheets, results.sizes):
             break
     for (title, row, column), (value, error) in results.values.items():
         sheets[title].set_result(row, column, value, error=error)
-    _list_missing(file, sheets, [cell for cell in outdated if cell in formulas.texts and cell not in results.values])
+    _list_missing(
+        file, sheets, [cell for cell in outdated_cells if cell in formulas.texts and cell not in results.values]
+    )
 
 
 def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPlace]:
     """List the cells whose results an edit made outdated."""
-    changed: list[CellPlace] = [
+    changed_cells: list[CellPlace] = [
         (sheet.title.casefold(), row, column) for sheet in file.worksheets for row, column in sheet.changed
     ]
-    if not formulas.texts or not (changed or file.outdated):
+    if not formulas.texts or not (changed_cells or file.outdated):
         return []
     element_ids = {id(cell) for cell in file.outdated}
     changed_formulas: list[CellPlace] = [
@@ -61,10 +63,10 @@ def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPlace]:
         for (row, column), cell in sheet.cells.items()
         if id(cell) in element_ids
     ]
-    seeds = [*changed, *changed_formulas, *formulas.volatile]
-    outdated = {seed: None for seed in seeds if seed in formulas.texts} | formulas.depending(seeds)
-    spilled = [cell for anchor in outdated for cell in formulas.spilled(anchor)]
-    return [*outdated, *spilled]
+    seeds = [*changed_cells, *changed_formulas, *formulas.volatile]
+    outdated_cells = {seed: None for seed in seeds if seed in formulas.texts} | formulas.depending(seeds)
+    spilled_cells = [cell for anchor in outdated_cells for cell in formulas.spilled(anchor)]
+    return [*outdated_cells, *spilled_cells]
 
 
 def _resize(sheets: Mapping[str, Sheet], sizes: Mapping[CellPlace, tuple[int, int]]) -> bool:
@@ -92,17 +94,19 @@ def _is_free(sheet: Sheet, old: CellRange, new: CellRange) -> bool:
     if any(not area.isdisjoint(new) for area in obstacles):
         return False
     rows, columns = range(new.min_row, new.max_row + 1), range(new.min_col, new.max_col + 1)
-    filled = (position for position in sheet.filled() if position[0] in rows and position[1] in columns)
-    return all(old.min_row <= row <= old.max_row and old.min_col <= column <= old.max_col for row, column in filled)
+    filled_positions = (position for position in sheet.filled() if position[0] in rows and position[1] in columns)
+    return all(
+        old.min_row <= row <= old.max_row and old.min_col <= column <= old.max_col for row, column in filled_positions
+    )
 
 
-def _list_missing(file: ExcelFile, sheets: Mapping[str, Sheet], missing: list[CellPlace]) -> None:
+def _list_missing(file: ExcelFile, sheets: Mapping[str, Sheet], formulas: list[CellPlace]) -> None:
     """Name the formulas without a result in the edit's answer."""
-    if file.answer is None or not missing:
+    if file.answer is None or not formulas:
         return
     order = {title: number for number, title in enumerate(sheets)}
-    missing.sort(key=lambda cell: (order[cell[0]], *cell[1:]))
-    names = [f"{sheets[title].title}!{get_column_letter(column)}{row}" for title, row, column in missing]
+    formulas.sort(key=lambda cell: (order[cell[0]], *cell[1:]))
+    names = [f"{sheets[title].title}!{get_column_letter(column)}{row}" for title, row, column in formulas]
     file.answer["not_computed"] = list(names[:_MAX_LISTED])
     if len(names) > _MAX_LISTED:
         file.answer["not_computed_left_out"] = len(names) - _MAX_LISTED

@@ -346,11 +346,11 @@ def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int
 
 def _lower_header(sheet: Sheet, cells: CellRange, name: str) -> str:
     """Name the row below a title that has a header, if any."""
-    filled = len(list(filter(None, header_of(sheet, cells))))
+    filled_count = len(list(filter(None, header_of(sheet, cells))))
     for row in range(cells.min_row + 1, min(cells.min_row + _MAX_TITLES, cells.max_row) + 1):
         below = CellRange(None, cells.min_col, row, cells.max_col, cells.max_row)
         texts = [text.casefold() for text in header_of(sheet, below)]
-        if name.casefold() in texts and len(list(filter(None, texts))) > filled:
+        if name.casefold() in texts and len(list(filter(None, texts))) > filled_count:
             return f"; row {row} has it: name the cells {below.coord}"
     return ""
 

@@ -148,11 +148,11 @@ class ExcelSheetTools(ExcelEditor):
             delete_sheet(file, target_sheet)
             return file.answers({"deleted": title, "sheets": [*file.titles]})
 
-    def _shift_lines(self, document: str, what: str, at: str, count: int, *named: str) -> Answer:
+    def _shift_lines(self, document: str, what: str, at: str, count: int, *selector: str) -> Answer:
         """Insert lines, or delete as many as `count` is negative."""
         first = column_number(at) if what == "columns" else row_number(at)
         with self._editing(document) as file:
-            target = writable(find_range(file, named[0], "", *named[1:]))
+            target = writable(find_range(file, selector[0], "", *selector[1:]))
             hidden = _hidden_lines(target.sheet, what, first, -count)
             shift(file, Shift(target.sheet, "col" if what == "columns" else "row", first, count))
             used = target.sheet.used()

@@ -88,9 +88,9 @@ def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> list[str]:
     title_pattern = re.compile(rf"(?<!\w){re.escape(old)}'?!", re.IGNORECASE)
     stale: dict[str, None] = {}
     for reference in list(all_formulas(file)):
-        changed = renamed(reference.formula, old, title)
-        if changed != reference.formula:
-            reference.write(changed)
+        new_formula = renamed(reference.formula, old, title)
+        if new_formula != reference.formula:
+            reference.write(new_formula)
         if any(title_pattern.search(text) for text in _TEXT.findall(reference.formula)):
             stale[reference.where] = None
         if reference.cell is not None and "INDIRECT" in map(str.upper, words(reference.formula)):

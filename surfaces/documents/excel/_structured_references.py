@@ -121,14 +121,14 @@ def follow_headers(file: ExcelFile) -> None:
                     sheet.write(row, column, str(sheet.value(row, column)))
                 header.append("" if value is None else str(sheet.value(row, column)))
             check_header(header)
-            renamed = {}
+            new_names = {}
             for element, old, new in zip(table.column_elements(), table.columns, header, strict=True):
                 if old != new:
                     table.edit()
                     element.set("name", escape(new))
-                    renamed[old.casefold()] = new
-            if renamed:
-                _rename_columns(file, table, renamed)
+                    new_names[old.casefold()] = new
+            if new_names:
+                _rename_columns(file, table, new_names)
 
 
 def with_table_names(sheet: Sheet, row: int, column: int, formula: str) -> str:
@@ -182,7 +182,7 @@ def _is_bare(match: re.Match[str]) -> bool:
     return not match["other"] and not match["table"] and not re.match(r"[\w.'!]", match.string[match.end() :])
 
 
-def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> None:
+def _rename_columns(file: ExcelFile, table: Table, new_names: dict[str, str]) -> None:
     """Rewrite all structured references to renamed columns of a table.
 
     In the table itself, its name may be left out.
@@ -190,7 +190,7 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
 
     def column(match: re.Match[str]) -> str:
         old = re.sub(r"'(.)", r"\1", match[0][1:-1]).casefold()
-        return _bracketed(renamed[old]) if old in renamed else match[0]
+        return _bracketed(new_names[old]) if old in new_names else match[0]
 
     def reference(match: re.Match[str], *, within_table: bool) -> str:
         if match["inner"] is None or not _is_of_table(match, table, within_table=within_table):
@@ -204,6 +204,6 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
         if "[" not in formula.formula:
             continue
         within_table = _is_within_table(formula, table)
-        changed = _IN_FORMULA.sub(functools.partial(reference, within_table=within_table), formula.formula)
-        if changed != formula.formula:
-            formula.write(changed)
+        new_formula = _IN_FORMULA.sub(functools.partial(reference, within_table=within_table), formula.formula)
+        if new_formula != formula.formula:
+            formula.write(new_formula)

@@ -111,14 +111,14 @@ def summarize(
     """
     sheet, cells = target.sheet, target.need()
     group = column_of(sheet, cells, by, header=header) if by else None
-    named = [column_of(sheet, cells, name, header=header) for name in columns]
+    figure_columns = [column_of(sheet, cells, name, header=header) for name in columns]
     fill_results(file, sheet, cells)
-    if not named:
-        chosen = set(rows)
+    if not figure_columns:
+        row_numbers = set(rows)
         numbers = {
-            column for row, column in held(sheet, cells) if row in chosen and _is_figure(*sheet.raw(row, column))
+            column for row, column in held(sheet, cells) if row in row_numbers and _is_figure(*sheet.raw(row, column))
         }
-        named = sorted(numbers - {group})
+        figure_columns = sorted(numbers - {group})
     groups: dict[str, list[int]] = {}
     for row in rows:
         groups.setdefault(_text(sheet.value(row, group)) if group is not None else "", []).append(row)
@@ -127,17 +127,19 @@ def summarize(
     figures: dict[str, JsonValue] = {
         key: {
             "rows": len(members),
-            **{_title(titles, cells, column): _figures(sheet, column, members) for column in named},
+            **{_title(titles, cells, column): _figures(sheet, column, members) for column in figure_columns},
         }
         for key, members in first_groups.items()
     }
     answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows": len(rows), **hidden_in(sheet, cells)}
     if "hidden_rows" in answer:
         answer["hidden_rows_counted"] = len({*rows} & {*hidden_rows(sheet, cells)})
-    every = range(cells.min_col, cells.max_col + 1)
-    if texts := numbers_as_text(sheet, rows, {*named} if columns else {*every} - {group}):
+    all_columns = range(cells.min_col, cells.max_col + 1)
+    if texts := numbers_as_text(sheet, rows, {*figure_columns} if columns else {*all_columns} - {group}):
         answer["texts_not_counted"] = texts
-    errors = [where_of(row, column) for row in rows for column in named if sheet.raw(row, column)[1] == "error"]
+    errors = [
+        where_of(row, column) for row in rows for column in figure_columns if sheet.raw(row, column)[1] == "error"
+    ]
     if errors:
         more = [f"{len(errors) - _MOST_ERRORS} more"] if len(errors) > _MOST_ERRORS else []
         answer["errors_not_counted"] = [*errors[:_MOST_ERRORS], *more]
@@ -153,19 +155,19 @@ def _is_figure(value: Any, kind: str) -> bool:
 
 def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
     numbers, times, dates = list[float](), list[float](), list[dt.datetime]()
-    filled = 0
+    filled_count = 0
     for row in rows:
         value, kind = sheet.raw(row, column)
         if kind == "empty":
             need_result(sheet, row, column)
-        filled += kind != "empty"
+        filled_count += kind != "empty"
         if kind == "number":
             numbers.append(value)
         elif isinstance(value, (dt.time, dt.timedelta)):
             times.append(as_number(value) or 0.0)
         elif isinstance(value, dt.date):
             dates.append(value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time.min))
-    figures: dict[str, JsonValue] = {"filled": filled, "numbers": len(numbers)}
+    figures: dict[str, JsonValue] = {"filled": filled_count, "numbers": len(numbers)}
     if numbers:
         figures |= {name: _tidy(figure) for name, figure in _sums(numbers).items()}
     if times:

@@ -105,13 +105,13 @@ def totals_of(sheet: Sheet, cells: CellRange) -> int:
     count = 0
     summands: set[int] = set()  # rows that a total below reads one by one
     for row in range(cells.max_row, cells.min_row + 1, -1):
-        read = _rows_totalled(sheet, cells, row)
-        if read or _is_called_total(sheet, cells, row):
+        spans = _rows_totalled(sheet, cells, row)
+        if spans or _is_called_total(sheet, cells, row):
             # the rows between two totals belong to a group
             if summands and row not in summands and count != cells.max_row - row:
                 break
             count = cells.max_row - row + 1
-            single_rows = {top for top, bottom in read if top == bottom}
+            single_rows = {top for top, bottom in spans if top == bottom}
             if any(
                 _rows_totalled(sheet, cells, summand) or total_label(_label(sheet, cells, summand))
                 for summand in single_rows
@@ -221,11 +221,13 @@ def _is_subtotal(sheet: Sheet, cells: CellRange, row: int, *, labelled: bool) ->
 def _is_prefilled(sheet: Sheet, cells: CellRange, row: int, *, defaults: bool) -> bool:
     """Return whether a row holds only formulas that await its values."""
     columns = range(cells.min_col, cells.max_col + 1)
-    filled = [column for column in columns if sheet.holds(row, column)]
-    if not all(sheet.is_formula(row, column) or (defaults and _is_series(sheet, row, column)) for column in filled):
+    filled_columns = [column for column in columns if sheet.holds(row, column)]
+    if not all(
+        sheet.is_formula(row, column) or (defaults and _is_series(sheet, row, column)) for column in filled_columns
+    ):
         return False
-    empty = {*columns} - {*filled}
-    return any(empty & {*_columns_read(sheet, row, sheet.formula(row, column))} for column in filled)
+    empty = {*columns} - {*filled_columns}
+    return any(empty & {*_columns_read(sheet, row, sheet.formula(row, column))} for column in filled_columns)
 
 
 def _is_series(sheet: Sheet, row: int, column: int) -> bool:

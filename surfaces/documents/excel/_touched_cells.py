@@ -67,17 +67,17 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | Non
         return TouchedCells(chart_of(file, arguments["control_id"], arguments["control_name"]).sheet)
     if "sheet" not in arguments:
         return None
-    named = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
+    selector = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
     if "cells" in arguments:
-        target = find_range(file, named[0], arguments["cells"], *named[1:])
+        target = find_range(file, selector[0], arguments["cells"], *selector[1:])
         return TouchedCells(target.sheet, target.cells)
     if "cell" in arguments:
         rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
-        target = start_of(file, named[0], arguments["cell"], *named[1:])
+        target = start_of(file, selector[0], arguments["cell"], *selector[1:])
         return TouchedCells(target.sheet, spread(target, len(rows), width_of(rows)))
     if "values" in arguments or "what" in arguments:
-        return TouchedCells(find_range(file, named[0], "", *named[1:]).sheet)
-    return TouchedCells(sheet_of(file, *named))
+        return TouchedCells(find_range(file, selector[0], "", *selector[1:]).sheet)
+    return TouchedCells(sheet_of(file, *selector))
 
 
 def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -86,19 +86,19 @@ def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, 
     Raises:
         ToolError: If the sheet, control or range does not exist.
     """
-    written = dict(arguments)
+    explicit_arguments = dict(arguments)
     target = touched(file, arguments)
     if target is None:
-        return written
+        return explicit_arguments
     if "sheet" in arguments:
-        written["sheet"] = target.sheet.title
+        explicit_arguments["sheet"] = target.sheet.title
     if target.cells is not None and "cells" in arguments:
-        written["cells"] = target.cells.coord
+        explicit_arguments["cells"] = target.cells.coord
     if target.cells is not None and "cell" in arguments:
-        written["cell"] = f"{get_column_letter(target.cells.min_col)}{target.cells.min_row}"
+        explicit_arguments["cell"] = f"{get_column_letter(target.cells.min_col)}{target.cells.min_row}"
     if anchor := arguments.get("anchor"):
-        written["anchor"] = parse_cells(str(anchor)).coord
-    return written
+        explicit_arguments["anchor"] = parse_cells(str(anchor)).coord
+    return explicit_arguments
 
 
 def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -122,8 +122,8 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
         title, _ = destination(str(to))
         yield f"sheet:{_title(file, title) if title else target.sheet.title}"
     if "delete" in arguments and arguments.get("cells"):
-        read = drawn_cells(target.sheet, arguments["cells"])
-        yield TouchedCells(read.sheet, read.cells).resource
+        source = drawn_cells(target.sheet, arguments["cells"])
+        yield TouchedCells(source.sheet, source.cells).resource
     if anchor := arguments.get("anchor"):
         yield TouchedCells(target.sheet, parse_cells(anchor)).resource
     if formula := arguments.get("formula"):

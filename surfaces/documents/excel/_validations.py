@@ -209,12 +209,12 @@ def check_validations(file: ExcelFile) -> None:
 
 
 def _check(rule: Rule, row: int, column: int, refusals: list[str], notes: dict[str, str]) -> None:
-    allowed = rule.allows(row, column)
-    if allowed:
+    is_allowed = rule.allows(row, column)
+    if is_allowed:
         return
     where, value = where_of(row, column), short(str(rule.sheet.value(row, column)), 40)
     description = rule.description(row, column)
-    if allowed is None:
+    if is_allowed is None:
         notes[where] = f"not checked: the cell takes {description}"
     elif rule.style == "stop":
         refusals.append(f"{where} takes {description}, and not {value!r}" + (f" ({rule.text})" if rule.text else ""))
@@ -244,9 +244,9 @@ def _cells_of(sheet: Sheet, reference: str, depth: int = 5) -> Iterator[tuple[Sh
     if match := _TABLE_COLUMN.fullmatch(reference):
         yield from _column_of_table(sheet.file, match["table"], match["column"])
         return
-    named = {name.casefold(): element.text or "" for name, _, element in sheet.file.names()}
-    if reference.casefold() in named and depth:
-        yield from _cells_of(sheet, named[reference.casefold()], depth - 1)
+    definitions = {name.casefold(): element.text or "" for name, _, element in sheet.file.names()}
+    if reference.casefold() in definitions and depth:
+        yield from _cells_of(sheet, definitions[reference.casefold()], depth - 1)
         return
     references = [*areas(reference)]
     if len(references) != 1 or not reference.endswith(references[0][1]) or "(" in reference:

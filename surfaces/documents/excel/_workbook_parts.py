@@ -151,8 +151,8 @@ def stored_values(file: ExcelFile, sheet: Sheet, cells: CellRange) -> list[list[
     formulas = [position for position in held(sheet, cells) if sheet.is_formula(*position)]
     missing = [position for position in formulas if _lacks_result(sheet, *position)]
     if arrays := [area for area in sheet.arrays if not area.isdisjoint(cells)]:
-        filled = (position for position in places(cells) if sheet.is_within_array(*position))
-        missing = sorted({*missing, *(position for position in filled if _lacks_result(sheet, *position))})
+        array_positions = (position for position in places(cells) if sheet.is_within_array(*position))
+        missing = sorted({*missing, *(position for position in array_positions if _lacks_result(sheet, *position))})
         formulas = sorted({*formulas, *((area.min_row, area.min_col) for area in arrays)})
     if missing:
         raise _unreadable(sheet, missing, f"no computed result; {_SAVE} first")
@@ -166,9 +166,9 @@ def _lacks_result(sheet: Sheet, row: int, column: int) -> bool:
 
 
 def _unreadable(sheet: Sheet, cells: list[tuple[int, int]], why: str) -> ToolError:
-    named = f"{quoted_title(sheet.title)}!{where_of(*cells[0])}"
+    first_cell = f"{quoted_title(sheet.title)}!{where_of(*cells[0])}"
     more = f" and {len(cells) - 1} more formulas have" if len(cells) > 1 else " is a formula that has"
-    return ToolError(f"{named}{more} {why}")
+    return ToolError(f"{first_cell}{more} {why}")
 
 
 def _check_results(file: ExcelFile, sheet: Sheet, cells: list[tuple[int, int]]) -> None:
@@ -285,13 +285,13 @@ def describe(chart: Chart) -> Answer:
     file = chart.sheet.file
     series = chart.series
     categories = [_plain(data_series.categories) for data_series in series]
-    same = len({*categories}) <= 1
+    same_categories = len({*categories}) <= 1
     return {
         "kind": "+".join(chart.types) or chart.type,
         "title": title_of(chart),
         "sheet": chart.sheet.title,
         "at": chart.at,
-        "categories": next(iter(categories), None) if same else [*categories],
+        "categories": next(iter(categories), None) if same_categories else [*categories],
         "ranges": [_plain(data_series.values) for data_series in series],
         "series": [_text_at(file, data_series.name_reference) or data_series.name for data_series in series],
     }

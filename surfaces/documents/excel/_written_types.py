@@ -47,10 +47,10 @@ def _change(sheet: Sheet, row: int, column: int) -> str:
     value, kind = sheet.raw(row, column)
     old, old_kind = sheet.written[row, column]
     text = short(str(sheet.value(row, column)), 40)
-    dated = (row, column) in sheet.dated
-    if kind == "date" and not dated:
+    written_as_date = (row, column) in sheet.dated
+    if kind == "date" and not written_as_date:
         return f"the number {sheet.serial(row, column):.15g} shows as {text}, by the format of the cell"
-    if kind == "number" and dated:
+    if kind == "number" and written_as_date:
         return f"the date or time shows as the number {text}, by the format of the cell"
     if isinstance(value, dt.timedelta) and value < dt.timedelta() and sheet.file.epoch == WINDOWS_EPOCH:
         return f"Excel shows the negative time {text} as ####"
@@ -92,11 +92,11 @@ def reads_as_number(text: str) -> bool:
 def numbers_as_text(sheet: Sheet, rows: Iterable[int], columns: Iterable[int]) -> list[JsonValue]:
     """List cells whose text reads as a number, or date among dates."""
     rows, columns = [*rows], [*columns]
-    dated = {column for column in columns if any(sheet.raw(row, column)[1] == "date" for row in rows)}
+    date_columns = {column for column in columns if any(sheet.raw(row, column)[1] == "date" for row in rows)}
     cells: list[JsonValue] = []
     for row in rows:
         for column in columns:
             value, kind = sheet.raw(row, column)
-            if kind == "text" and (reads_as_number(str(value)) or (column in dated and _DATE.match(str(value)))):
+            if kind == "text" and (reads_as_number(str(value)) or (column in date_columns and _DATE.match(str(value)))):
                 cells.append(where_of(row, column))
     return cells[:_MOST_CELLS] + ([f"{len(cells) - _MOST_CELLS} more"] if len(cells) > _MOST_CELLS else [])
