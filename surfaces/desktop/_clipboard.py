@@ -173,7 +173,7 @@ class Clipboard:
         return data
 
     def _take_ownership(self, content: Mapping[str, bytes]) -> None:
-        """Become the owner of the clipboard with a content in some formats, or disown it."""
+        """Own the clipboard with a content in some formats, or disown it."""
         self._served = set()
         self._content = {self._atom(name): data for name, data in content.items()}
         self._window.set_selection_owner(self._selection, X.CurrentTime)

@@ -169,7 +169,7 @@ class FolderTools:
         return {"deleted": path}
 
     def hazards(self, tool: str, arguments: Mapping[str, JsonValue], created_files: Collection[str]) -> set[Hazard]:
-        """Report a move to the name of a file that the task created.
+        """Report a move to the name of the task's own file.
 
         The task may overwrite such a file without an approval, by its name.
         """

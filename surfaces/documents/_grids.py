@@ -1,4 +1,4 @@
-"""Tables as rectangular grids of texts: their numbers, and the tools' answers about them."""
+"""Tables as rectangular grids of texts, and answers about them."""
 
 from __future__ import annotations
 

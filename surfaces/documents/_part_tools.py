@@ -18,7 +18,7 @@ from callboard.surfaces.documents._csv import CsvTools, Delimiter
 from callboard.surfaces.documents._encodings import Encoding
 from callboard.surfaces.documents._grids import answer_of
 from callboard.surfaces.documents._picture_tools import Language, text_in
-from callboard.surfaces.documents._tables import Document, only_one, same_words, short
+from callboard.surfaces.documents._tables import Document, same_words, short, single_match
 from callboard.surfaces.documents._text_tools import decoded, plain_text
 from callboard.surfaces.documents._workspace import NAMES, ROOTS
 from callboard.surfaces.documents.calendar import CalendarTools
@@ -239,7 +239,7 @@ def _pdf_table(snapshot: Snapshot, part: str, page: int | None) -> pdf.PdfTable:
     match = _ON_PAGE.fullmatch(part)
     tables = [*pdf.tables_of(snapshot, int(match[1]) if match else page).items()]
     matches = [(name, table) for name, table in tables if part in {"", name} or _has_header(table, part)]
-    return only_one(matches, part, "table", tables, _describe_table)[1]
+    return single_match(matches, part, "table", tables, _describe_table)[1]
 
 
 def _has_header(table: pdf.PdfTable, part: str) -> bool:

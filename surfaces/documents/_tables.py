@@ -90,7 +90,7 @@ def same_words(first: str, second: str) -> bool:
     return first.split() == second.split() != []
 
 
-def only_one(
+def single_match(
     matches: Sequence[_T], part: str, kind: str, candidates: Iterable[_T], name: Callable[[_T], str] = str
 ) -> _T:
     """Return the only part of a document that fits.

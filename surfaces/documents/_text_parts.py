@@ -13,7 +13,7 @@ from docx.oxml.ns import qn
 from docx.table import Table
 
 from callboard.surfaces._surface import ToolError
-from callboard.surfaces.documents._tables import listed, nearest, only_one, same_words, short
+from callboard.surfaces.documents._tables import listed, nearest, same_words, short, single_match
 from callboard.surfaces.documents.word import (
     find_all,
     header_of,
@@ -71,7 +71,7 @@ def find_table(file: WordFile, part: str) -> Table:
         ToolError: If none fits, or several.
     """
     tables = _tables_in(file)
-    return only_one([table for table in tables if not part or table.is_called(part)], part, "table", tables).table
+    return single_match([table for table in tables if not part or table.is_called(part)], part, "table", tables).table
 
 
 def _tables_in(file: WordFile) -> list[TitledTable]:

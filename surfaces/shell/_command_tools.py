@@ -200,7 +200,7 @@ class CommandTools:
 
 
 async def _run_to_end(here: BaseShell, process: CommandProcess, begin: Callable[[], None]) -> CommandEnd:
-    """Start a command, and wait for its end; cancel it with its call."""
+    """Run a command to its end; cancel it with its call."""
     try:
         await here.run_blocking(begin)
         return await _end_of(process, lambda: here.cancel(process))
@@ -296,7 +296,7 @@ def _answer(outcome: CommandEnd, seconds: float | None) -> Answer:
 
 
 def _output_entries(name: str, output: Output) -> Answer:
-    """Describe an output; a long one is shortened, and stored in a file."""
+    """Describe an output; store a long one in a file."""
     if output.total <= 2 * SHOWN:
         return {name: output.excerpt(SHOWN)}
     return {name: output.excerpt(SHOWN), f"{name}_bytes": output.total, f"{name}_file": str(_file_of(output))}

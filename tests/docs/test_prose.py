@@ -1,4 +1,4 @@
-"""The plain language of docstrings, comments and pages."""
+"""The plain language of docstrings, comments, names and pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ SHORT = (
     "config/*.py",
     "docs/*.py",
     "examples/**/*.py",
+    "journal/*.py",
     "messages/**/*.py",
+    "models/**/*.py",
+    "surfaces/**/*.py",
     "terminal/*.py",
     "testing/**/*.py",
     "tests/*/conftest.py",
@@ -42,6 +45,24 @@ SHORT = (
 
 TESTS = ("tests/**/test_*.py", "tests/*/[!t]*.py")
 """Files whose first lines may be longer: the sentence of a file says its promise."""
+
+NAMED = tuple(part for part in SHORT if not part.startswith(("benchmarks", "docs", "examples", "tests")))
+"""Files whose names of variables and parameters are checked."""
+
+NO_NOUNS = frozenset(
+    re.findall(
+        r"\w+",
+        """each found made left given wanted known seen told kept own taken asked meant lost shown late over ahead begun
+        alike odd then place whole after before again other others rest both one only""",
+    )
+)
+"""Words that do not name a variable: they say neither its type nor its role."""
+MOST_NO_NOUNS = 12
+"""Most of these in 1,000 names: a few are public, and pairs such as `before` and `after` are plain."""
+NO_SUBJECT = re.compile(
+    r"^test_(what|who|nothing|nobody|how|whether)_|_(told|anew|nobody|said|says|word)(_|$)|_go(es)?_on(_|$)"
+)
+"""Names of tests that do not begin with their subject, or use words of no user."""
 
 PAGES = ("*.md", "docs/*.md")
 """Pages with plain prose."""
@@ -145,3 +166,29 @@ def test_a_page_has_no_private_language(page):
         against += [f"{number}: {word!r}" for word in FORBIDDEN if re.search(rf"\b{word}s?\b", lower)]
     assert against == []
     assert 1000 * what <= MOST_WHAT * words
+
+
+def bound_names(path: Path) -> Iterator[str]:
+    """Give the names that a file binds to values: variables and parameters."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg) and node.arg not in {"self", "cls"}:
+            yield node.arg
+
+
+def test_variables_are_named_by_nouns():
+    names = [name for part in NAMED for path in files(part) for name in bound_names(path)]
+    assert len(names) > 20_000
+    assert 1000 * sum(name in NO_NOUNS for name in names) <= MOST_NO_NOUNS * len(names)
+
+
+def test_names_of_tests_begin_with_their_subject():
+    names = [
+        node.name
+        for path in files("tests/**/test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    ]
+    assert len(names) > 4_000
+    assert 100 * sum(bool(NO_SUBJECT.search(name)) for name in names) <= len(names)

@@ -18,7 +18,7 @@ from callboard.surfaces.documents.excel._formula_text import LAST_ROW, translate
 from callboard.surfaces.documents.excel._hidden_rows import column_spans, hidden_columns, hidden_rows
 from callboard.surfaces.documents.excel._insert_delete import shift
 from callboard.surfaces.documents.excel._named_tables import blocks_of, tables_of
-from callboard.surfaces.documents.excel._sheet_controls import SheetRange, destination, parse_cells, find_range
+from callboard.surfaces.documents.excel._sheet_controls import SheetRange, destination, find_range, parse_cells
 from callboard.surfaces.documents.excel._sheets import add_sheet, check_structure, check_title
 from callboard.surfaces.documents.excel._shift import Shift
 from callboard.surfaces.documents.excel._total_rows import last_data_row, totals_of
@@ -38,7 +38,7 @@ _SHOWN = 20
 """Maximum number of names in an answer."""
 
 
-def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> SheetRange:
+def append_target(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> SheetRange:
     """Find the cells below which rows are appended.
 
     The sheet's only table is the target, else its only block. Single cells above and beside it, like a title, are no

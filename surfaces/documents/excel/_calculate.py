@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from callboard.surfaces.documents.excel._engines import Engine, EngineAnswer, Results
-    from callboard.surfaces.documents.excel._outdated_results import CellPlace
+    from callboard.surfaces.documents.excel._outdated_results import CellPosition
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
     Result = tuple[float | str | bool, bool]
-    Live = Mapping[CellPlace, list[CellPlace]]
+    Live = Mapping[CellPosition, list[CellPosition]]
 
 _FILTERED = frozenset({"AGGREGATE", "SUBTOTAL"})
 """Functions that leave out cells with formulas of such functions, so that these must stay formulas."""
@@ -38,7 +38,7 @@ class Computed:
     """The results of a computation."""
 
     values: Results = field(default_factory=dict)
-    sizes: dict[CellPlace, tuple[int, int]] = field(default_factory=dict)
+    sizes: dict[CellPosition, tuple[int, int]] = field(default_factory=dict)
     """The rows and columns of spills that no longer fit their cells; these have no result."""
 
 
@@ -48,7 +48,7 @@ class Calculation:
     Formulas with a stored result that are not asked for keep it, and are not computed.
     """
 
-    def __init__(self, file: ExcelFile, formulas: Formulas, cells: Iterable[CellPlace]) -> None:
+    def __init__(self, file: ExcelFile, formulas: Formulas, cells: Iterable[CellPosition]) -> None:
         self._file = file
         self._formulas = formulas
         self._requested_cells = set(cells)
@@ -110,11 +110,11 @@ class Calculation:
             chosen |= {cell for cell, text in texts.items() if _FILTERED.intersection(functions(text))}
         return {anchor: list(self._formulas.spilled(anchor)) for anchor in texts if anchor in chosen}
 
-    def _has_result(self, cell: CellPlace) -> bool:
+    def _has_result(self, cell: CellPosition) -> bool:
         title, row, column = cell
         return self._sheets[title].raw(row, column)[1] != "empty"
 
-    def _refused(self) -> set[CellPlace]:
+    def _refused(self) -> set[CellPosition]:
         """Return the formulas that no program may get or that none knows."""
         texts = self._formulas.texts
         names = left_out_names(self._file)
@@ -122,7 +122,7 @@ class Calculation:
         refused |= {cell for cell, text in texts.items() if names and names & {*map(str.casefold, words(text))}}
         return refused | {cell for cell in texts if self._sheets[cell[0]].is_data_table(*cell[1:])}
 
-    def _without(self, live: Live, refused: set[CellPlace]) -> Live:
+    def _without(self, live: Live, refused: set[CellPosition]) -> Live:
         """Leave out formulas, and all that depend on them."""
         refused = refused & live.keys()
         if not refused:
@@ -161,10 +161,10 @@ class Calculation:
         }
         return Computed(values, sizes)
 
-    def _is_spill(self, anchor: CellPlace) -> bool:
+    def _is_spill(self, anchor: CellPosition) -> bool:
         return self._sheets[anchor[0]].is_spill(*anchor[1:])
 
-    def _outgrown(self, anchor: CellPlace, size: tuple[int, int]) -> bool:
+    def _outgrown(self, anchor: CellPosition, size: tuple[int, int]) -> bool:
         area = self._sheets[anchor[0]].array_at(*anchor[1:])
         return size != (area.size["rows"], area.size["columns"])
 
@@ -174,7 +174,7 @@ def features_of(formula: str) -> set[str]:
     return {*functions(formula), *operators(formula)} or {"="}
 
 
-def _is_sure(engine: Engine, answer: EngineAnswer, anchor: CellPlace, live: Live) -> bool:
+def _is_sure(engine: Engine, answer: EngineAnswer, anchor: CellPosition, live: Live) -> bool:
     """Return whether all cells of a formula have a believed result."""
     results = [answer.values.get(cell) for cell in (anchor, *live[anchor])]
     return all(result is not None and not (result[1] and engine.may_err) for result in results)

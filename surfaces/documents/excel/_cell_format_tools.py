@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from openpyxl.utils import get_column_letter
@@ -9,12 +10,13 @@ from pydantic import Field
 
 from callboard.messages import Effect
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.documents._tables import (  # noqa: TC001 - schemas are made of them
+from callboard.surfaces.documents._tables import (
     Answer,
     Color,
     ControlId,
     ControlName,
     Document,
+    clean,
 )
 from callboard.surfaces.documents.excel._cell_formats import (
     Format,
@@ -25,12 +27,11 @@ from callboard.surfaces.documents.excel._cell_formats import (
 from callboard.surfaces.documents.excel._cell_ranges import (
     bounded,
     check_empty,
-    held,
+    filled_positions,
     writable,
 )
-from callboard.surfaces.documents.excel._number_formats import number_code
 from callboard.surfaces.documents.excel._sheet_controls import (
-    place,
+    find_range,
 )
 from callboard.surfaces.documents.excel._workbook_editor import (
     CELLS,
@@ -118,7 +119,9 @@ class ExcelFormatTools(ExcelEditor):
                 apart: list[JsonValue] = [*unmerge_cells(target.sheet, area)]
                 return file.answers({"sheet": target.sheet.title, "taken_apart": apart})
             if area.coord not in {merged_range.coord for merged_range in target.sheet.merged}:
-                inner = [where for where in held(target.sheet, area) if where != (area.min_row, area.min_col)]
+                inner = [
+                    where for where in filled_positions(target.sheet, area) if where != (area.min_row, area.min_col)
+                ]
                 if inner:
                     where = f"{get_column_letter(inner[0][1])}{inner[0][0]}"
                     msg = f"{where} holds something, and would not be seen in a merged cell; empty it first"
@@ -131,3 +134,59 @@ class ExcelFormatTools(ExcelEditor):
                 )
                 merge_cells(target.sheet, area)
             return file.answers({"sheet": target.sheet.title, "cells": area.coord})
+
+
+_WORDS = {
+    "general": "General",
+    "number": "#,##0.00",
+    "currency": '"$"#,##0.00_);("$"#,##0.00)',  # built in: Excel shows it with the user's currency
+    "percent": "0.00%",
+    "date": "yyyy-mm-dd",
+    "time": "h:mm:ss",
+    "duration": "[h]:mm:ss",
+    "text": "@",
+}
+_MAX_SECTIONS = 4
+_TOKEN = re.compile(
+    r"""(?P<literal>"[^"]*"|\\.|_.|\*.)
+    |(?P<bracket>\[(?:\$[^\[\]]*|(?:[<>]=?|<>|=)-?[0-9.]+|color\ ?[0-9]{1,2}|dbnum[0-9]|natnum[0-9]{1,2}
+     |black|blue|cyan|green|magenta|red|white|yellow)\])
+    |(?P<word>general)
+    |(?P<date>\[(?:h+|m+|s+)\](?:\.0+)?|y{1,4}|m{1,5}|d{1,4}|h{1,2}|s{1,2}(?:\.0+)?|am/pm|a/p|aaaa?|g{1,3}(?:e{1,2})?)
+    |(?P<digit>[0\#?](?:[0\#?.,]*[0\#?])?(?:e[+-][0\#?]+)?)
+    |(?P<end>;)
+    |(?P<other>[^\W_A-Za-z]|[^\w"\\*\[\]])""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+def number_code(text: str) -> str:
+    """Return the code of a number format or of its word.
+
+    Raises:
+        ToolError: If Excel would not accept it.
+    """
+    code = clean(text)
+    if (word := code.strip().casefold()) in _WORDS:
+        return _WORDS[word]
+    position, sections = 0, [set[str]()]
+    while position < len(code):
+        token = _TOKEN.match(code, position)
+        if token is None or (token.lastgroup == "other" and token[0].isalpha()):
+            raise _refusal(text, f"{code[position:]!r} is no part of a code")
+        if token.lastgroup == "end":
+            sections.append(set())
+        sections[-1].add(str(token.lastgroup))
+        position = token.end()
+    if any({"date", "digit"} <= section for section in sections):
+        raise _refusal(text, "it mixes digits with the letters of dates")
+    if len(sections) > _MAX_SECTIONS:
+        raise _refusal(text, f"it has more than {_MAX_SECTIONS} parts")
+    return code
+
+
+def _refusal(text: str, why: str) -> ToolError:
+    return ToolError(
+        f"{text!r} is no number format: {why}; write a word ({', '.join(_WORDS)}) or a code, "
+        'like #,##0.00, 0%, yyyy-mm-dd or 0.0 "kg" (other texts stand in quotes)'
+    )

@@ -1,4 +1,4 @@
-"""Find and read ranges of cells, and check them before they are written."""
+"""Find and read ranges of cells, and check them before writing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_LISTED = 100
 _MOST_BLOCKS = 20
 
 
-def places(cells: CellRange) -> Iterator[tuple[int, int]]:
+def positions_in(cells: CellRange) -> Iterator[tuple[int, int]]:
     """Yield the cells of a range, row by row."""
     for row in range(cells.min_row, cells.max_row + 1):
         for column in range(cells.min_col, cells.max_col + 1):
@@ -86,7 +86,7 @@ def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_na
     return find_range(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
 
 
-def table_place(
+def table_range(
     file: ExcelFile, sheet: str, cells: str, control_id: str, control_name: str, *, header: bool
 ) -> SheetRange:
     """Find the cells of a call that treats them as one table.
@@ -195,7 +195,9 @@ def check_empty(
     Raises:
         ToolError: If the range has values, merged cells or a table.
     """
-    conflicts = [f"{get_column_letter(column)}{row}" for row, column in held(sheet, cells) if (row, column) != but]
+    conflicts = [
+        f"{get_column_letter(column)}{row}" for row, column in filled_positions(sheet, cells) if (row, column) != but
+    ]
     conflicts += [area.coord for area in sheet.merged if not area.isdisjoint(cells)]
     conflicts += [table.cells.coord for table in tables_of(sheet) if not cells.isdisjoint(table.cells)]
     if conflicts:
@@ -206,10 +208,10 @@ def check_empty(
         raise ToolError(msg)
 
 
-def held(sheet: Sheet, cells: CellRange) -> list[tuple[int, int]]:
+def filled_positions(sheet: Sheet, cells: CellRange) -> list[tuple[int, int]]:
     """List the cells of a range that hold something, row by row."""
     if cells.size["rows"] * cells.size["columns"] < len(sheet.cells):
-        return [position for position in places(cells) if sheet.holds(*position)]
+        return [position for position in positions_in(cells) if sheet.holds(*position)]
     bounds = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
     return sorted(position for position in sheet.filled() if position[0] in bounds[0] and position[1] in bounds[1])
 

@@ -12,7 +12,7 @@ from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean
 from callboard.surfaces.documents.excel._cell_ranges import (
     bounded,
-    table_place,
+    table_range,
     writable,
 )
 from callboard.surfaces.documents.excel._charts import (
@@ -80,7 +80,7 @@ class ExcelChartTools(ExcelEditor):
         """
         corner = parse_cells(anchor) if anchor else None
         with self._editing(document) as file:
-            target = writable(table_place(file, sheet, cells, control_id, control_name, header=header))
+            target = writable(table_range(file, sheet, cells, control_id, control_name, header=header))
             totals = _totals_in(target, header=header, cells=cells)
             if not cells:
                 target = SheetRange(target.sheet, without_totals(target.sheet, target.need()))

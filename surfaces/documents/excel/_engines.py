@@ -33,7 +33,7 @@ from callboard.surfaces.documents._package import R_ID, rels_of
 from callboard.surfaces.documents.excel._cell_references import functions, rewritten
 from callboard.surfaces.documents.excel._cell_values import unescape
 from callboard.surfaces.documents.excel._functions import stored_name
-from callboard.surfaces.documents.excel._outdated_results import CellPlace
+from callboard.surfaces.documents.excel._outdated_results import CellPosition
 from callboard.surfaces.documents.excel._reduced_workbook import reduced
 from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._structured_references import with_table_names
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
-Results: TypeAlias = dict[CellPlace, tuple[float | str | bool, bool]]
+Results: TypeAlias = dict[CellPosition, tuple[float | str | bool, bool]]
 """The computed values by cell, each with whether it is an error."""
 
 SECONDS = 10
@@ -61,7 +61,7 @@ class Computation:
     """A workbook, and the formulas of it to compute."""
 
     file: ExcelFile
-    live: Mapping[CellPlace, Sequence[CellPlace]]
+    live: Mapping[CellPosition, Sequence[CellPosition]]
     """The cells whose formulas are computed, each with the other cells that it fills."""
     known_results: Results = field(default_factory=dict)
     """Results that stand for formulas which are not computed."""
@@ -72,18 +72,18 @@ class Computation:
         texts = (self._formula(cell) for cell in self.live)
         return sorted({name for text in texts for name in functions(text)})
 
-    def _formula(self, cell: CellPlace) -> str:
+    def _formula(self, cell: CellPosition) -> str:
         title, row, column = cell
         sheet = self.file.sheet(title)
         return with_table_names(sheet, row, column, sheet.formula(row, column).removeprefix("{").removesuffix("}")[1:])
 
     @property
-    def cells(self) -> list[CellPlace]:
+    def cells(self) -> list[CellPosition]:
         """The cells that get results."""
         return [cell for anchor, filled_cells in self.live.items() for cell in (anchor, *filled_cells)]
 
     @property
-    def spills(self) -> list[CellPlace]:
+    def spills(self) -> list[CellPosition]:
         """The cells of array formulas that grow and shrink with their results."""
         return [
             (title, row, column) for title, row, column in self.live if self.file.sheet(title).is_spill(row, column)
@@ -106,7 +106,7 @@ class EngineAnswer:
     values: Results
     unknown: frozenset[str]
     """The functions that the program does not know: errors of formulas with them may be hidden."""
-    sizes: Mapping[CellPlace, tuple[int, int]]
+    sizes: Mapping[CellPosition, tuple[int, int]]
     """The rows and columns of each spill whose size could be computed."""
 
 
@@ -240,7 +240,7 @@ def _answer(job: Computation, output: Mapping[str, Any]) -> EngineAnswer:
     return EngineAnswer(values, frozenset(output["unknown"]), _sizes(job, sizes))
 
 
-def _sizes(job: Computation, results: Sequence[tuple[Any, bool]]) -> dict[CellPlace, tuple[int, int]]:
+def _sizes(job: Computation, results: Sequence[tuple[Any, bool]]) -> dict[CellPosition, tuple[int, int]]:
     pairs = zip(job.spills, results[::2], results[1::2], strict=True)
     return {anchor: (int(rows[0]), int(columns[0])) for anchor, rows, columns in pairs if not (rows[1] or columns[1])}
 

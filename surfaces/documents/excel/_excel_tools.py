@@ -14,7 +14,7 @@ from callboard.surfaces.documents.excel._cell_format_tools import ExcelFormatToo
 from callboard.surfaces.documents.excel._cell_ranges import (
     bounded,
     check_arrays,
-    held,
+    filled_positions,
     read_cells,
     spread,
     start_of,
@@ -28,7 +28,7 @@ from callboard.surfaces.documents.excel._range_tools import ExcelTableTools
 from callboard.surfaces.documents.excel._replace_texts import replace
 from callboard.surfaces.documents.excel._sheet_controls import (
     find_all,
-    place,
+    find_range,
     tree,
 )
 from callboard.surfaces.documents.excel._sheet_tools import ExcelSheetTools
@@ -252,5 +252,5 @@ def _contents(sheet: Grid, cells: CellRange) -> dict[str, tuple[JsonValue, bool]
             sheet.formula(row, column) or sheet.value(row, column),
             sheet.is_formula(row, column),
         )
-        for row, column in held(sheet, cells)
+        for row, column in filled_positions(sheet, cells)
     }

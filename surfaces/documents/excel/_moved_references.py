@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._shift import Shift
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
-BY_PLACE = frozenset({"ROW", "ROWS", "COLUMN", "COLUMNS", "CELL", "ADDRESS", "OFFSET", "INDIRECT", "AREAS"})
+BY_POSITION = frozenset({"ROW", "ROWS", "COLUMN", "COLUMNS", "CELL", "ADDRESS", "OFFSET", "INDIRECT", "AREAS"})
 """Functions whose result depends on where cells stand, not only on their values."""
 
 
@@ -57,7 +57,7 @@ def _resized_names(file: ExcelFile, change: Shift) -> set[str]:
 
 def _is_outdated(change: Shift, formula: str, formula_sheet: str, resized_names: set[str]) -> bool:
     """Return whether a formula may come to something else after a shift."""
-    if any(word.upper() in BY_PLACE or word.upper() in resized_names for word in words(formula)):
+    if any(word.upper() in BY_POSITION or word.upper() in resized_names for word in words(formula)):
         return True
     title = change.sheet.title.casefold()
     return any(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._package import Element
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
-CellPlace: TypeAlias = tuple[str, int, int]
+CellPosition: TypeAlias = tuple[str, int, int]
 """A cell: the sheet's title in small letters, its row and column."""
 
 VOLATILE = frozenset({"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"})
@@ -33,16 +33,18 @@ _WIDE = 64
 class Formulas:
     """All formulas of a workbook, by what they read."""
 
-    texts: dict[CellPlace, str] = field(default_factory=dict)
+    texts: dict[CellPosition, str] = field(default_factory=dict)
     """The formulas, without ``=``."""
-    volatile: list[CellPlace] = field(default_factory=list)
+    volatile: list[CellPosition] = field(default_factory=list)
     """Those whose results may change with any edit."""
-    _cells: dict[CellPlace, list[CellPlace]] = field(default_factory=lambda: defaultdict(list))
-    _columns: dict[tuple[str, int], list[tuple[int, int, CellPlace]]] = field(default_factory=lambda: defaultdict(list))
-    _wide: dict[str, list[tuple[tuple[int, int, int, int], CellPlace]]] = field(
+    _cells: dict[CellPosition, list[CellPosition]] = field(default_factory=lambda: defaultdict(list))
+    _columns: dict[tuple[str, int], list[tuple[int, int, CellPosition]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    _spilled: dict[CellPlace, CellRange] = field(default_factory=dict)
+    _wide: dict[str, list[tuple[tuple[int, int, int, int], CellPosition]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    _spilled: dict[CellPosition, CellRange] = field(default_factory=dict)
 
     @classmethod
     def of(cls, file: ExcelFile) -> Formulas:
@@ -69,7 +71,7 @@ class Formulas:
         return formulas
 
     def _add(
-        self, cell: CellPlace, text: str, meanings: dict[str, str], visited_names: frozenset[str] = frozenset()
+        self, cell: CellPosition, text: str, meanings: dict[str, str], visited_names: frozenset[str] = frozenset()
     ) -> None:
         self.texts.setdefault(cell, text)
         for sheet, cells in areas(text):
@@ -82,7 +84,7 @@ class Formulas:
             if word in meanings:
                 self._add(cell, meanings[word], meanings, visited_names | {word})
 
-    def _add_range(self, reader: CellPlace, title: str, bounds: tuple[int, int, int, int]) -> None:
+    def _add_range(self, reader: CellPosition, title: str, bounds: tuple[int, int, int, int]) -> None:
         top, left, bottom, right = bounds
         if right - left >= _WIDE:
             self._wide[title].append((bounds, reader))
@@ -93,9 +95,9 @@ class Formulas:
             for column in range(left, right + 1):
                 self._columns[title, column].append((top, bottom, reader))
 
-    def depending(self, changed: Iterable[CellPlace]) -> dict[CellPlace, None]:
+    def depending(self, changed: Iterable[CellPosition]) -> dict[CellPosition, None]:
         """Find the formulas that read changed cells, directly or indirectly."""
-        dependents: dict[CellPlace, None] = {}
+        dependents: dict[CellPosition, None] = {}
         pending_cells = list(changed)
         while pending_cells:
             cell = pending_cells.pop()
@@ -106,7 +108,7 @@ class Formulas:
                     pending_cells.extend(self.spilled(reader))
         return dependents
 
-    def spilled(self, anchor: CellPlace) -> Iterable[CellPlace]:
+    def spilled(self, anchor: CellPosition) -> Iterable[CellPosition]:
         """Yield the other cells that an array formula fills."""
         area = self._spilled.get(anchor)
         if area is None:
@@ -118,7 +120,7 @@ class Formulas:
         )
         return [cell for cell in cells if cell != anchor]
 
-    def _readers(self, cell: CellPlace) -> Iterable[CellPlace]:
+    def _readers(self, cell: CellPosition) -> Iterable[CellPosition]:
         title, row, column = cell
         yield from self._cells.get(cell, ())
         for first, last, reader in self._columns.get((title, column), ()):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from callboard.surfaces.documents.excel._formula_tree import Node
-    from callboard.surfaces.documents.excel._outdated_results import CellPlace, Formulas
+    from callboard.surfaces.documents.excel._outdated_results import CellPosition, Formulas
     from callboard.surfaces.documents.excel._sheet import Sheet
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
@@ -129,7 +129,7 @@ def kind_of(value: object) -> str:
 class Shapes:
     """The shapes of formulas that are to be computed."""
 
-    def __init__(self, file: ExcelFile, formulas: Formulas, live: Collection[CellPlace]) -> None:
+    def __init__(self, file: ExcelFile, formulas: Formulas, live: Collection[CellPosition]) -> None:
         self._formulas = formulas
         self._live = live
         self._sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
@@ -140,7 +140,7 @@ class Shapes:
             is_duplicate = name.casefold() in self._names  # a sheet's own name may hide the workbook's
             self._names[name.casefold()] = "" if is_duplicate else element.text or ""
 
-    def are_proven(self, cell: CellPlace) -> bool:
+    def are_proven(self, cell: CellPosition) -> bool:
         """Return whether a formula has only proven shapes."""
         node = self._parsed(cell)
         if node is None:
@@ -151,7 +151,7 @@ class Shapes:
             node = FormulaCall("VALUE_OF", (node,))
         return "!" not in self._kinds(node, cell)
 
-    def _is_proven_spill(self, node: Node, cell: CellPlace) -> bool:
+    def _is_proven_spill(self, node: Node, cell: CellPosition) -> bool:
         """Return whether a spill is a proven function of one column."""
         if not isinstance(node, FormulaCall) or len(node.arguments) != 1 or node.name not in SPILLS:
             return False
@@ -161,13 +161,13 @@ class Shapes:
             return False
         return self._cell_kinds(*area, deep=True) <= SPILLS[node.name]
 
-    def _parsed(self, cell: CellPlace) -> Node | None:
+    def _parsed(self, cell: CellPosition) -> Node | None:
         try:
             return parsed(self._formulas.texts[cell])
         except NotParsedError:
             return None
 
-    def _kinds(self, node: Node, cell: CellPlace, *, deep: bool = True) -> Kinds:
+    def _kinds(self, node: Node, cell: CellPosition, *, deep: bool = True) -> Kinds:
         """Return the kinds of an expression; `_NEVER` if it is not proven."""
         if isinstance(node, Literal):
             return literal_kinds(node.value)
@@ -191,19 +191,19 @@ class Shapes:
                 results |= frozenset(_FROM_CELLS.get(kind, kind.upper()) for kind in kinds)
         return results
 
-    def _forms(self, node: FormulaCall, cell: CellPlace) -> set[tuple[int, int]]:
+    def _forms(self, node: FormulaCall, cell: CellPosition) -> set[tuple[int, int]]:
         """Return the numbers of rows and columns of a call's ranges."""
         texts = [argument.text for argument in node.arguments if isinstance(argument, Reference)]
         areas = [area[1] for text in texts if (area := self._area(text, cell)) and not _is_single_cell(area)]
         return {(bottom - top, right - left) for top, left, bottom, right in areas}
 
-    def _argument(self, node: Node, cell: CellPlace, *, deep: bool) -> tuple[Kinds, bool]:
+    def _argument(self, node: Node, cell: CellPosition, *, deep: bool) -> tuple[Kinds, bool]:
         area = self._area(node.text, cell) if isinstance(node, Reference) else None
         if area and not _is_single_cell(area):
             return self._cell_kinds(*area, deep=deep), True
         return self._kinds(node, cell, deep=deep), False
 
-    def _area(self, text: str, cell: CellPlace) -> tuple[str, tuple[int, int, int, int]] | None:
+    def _area(self, text: str, cell: CellPosition) -> tuple[str, tuple[int, int, int, int]] | None:
         """Return the sheet and cells of a reference.
 
         None for a rare form, and for a name of one cell.
@@ -222,7 +222,7 @@ class Shapes:
         area = self._area(meaning, cell) if "!" in meaning and text != meaning else None
         return area if area and not _is_single_cell(area) else None
 
-    def _column(self, match: re.Match[str], cell: CellPlace) -> tuple[str, tuple[int, int, int, int]] | None:
+    def _column(self, match: re.Match[str], cell: CellPosition) -> tuple[str, tuple[int, int, int, int]] | None:
         """Return a table's column, or its cell in a formula's row."""
         table = self._tables.get(match["table"].casefold())
         name = match["column"].strip("[]").casefold()
@@ -271,10 +271,10 @@ class Shapes:
         return columns
 
     @functools.cached_property
-    def _results(self) -> dict[CellPlace, Kinds]:
+    def _results(self) -> dict[CellPosition, Kinds]:
         return {}
 
-    def _result_kinds(self, cell: CellPlace) -> Kinds:
+    def _result_kinds(self, cell: CellPosition) -> Kinds:
         """Return the kinds of a formula's result by its text alone."""
         if cell not in self._results:
             node = self._parsed(cell)

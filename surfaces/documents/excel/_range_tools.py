@@ -10,7 +10,7 @@ from pydantic import Field
 from callboard.messages import Effect
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, width_of
-from callboard.surfaces.documents.excel._append import append, copy_rows, place_to_append
+from callboard.surfaces.documents.excel._append import append, append_target, copy_rows
 from callboard.surfaces.documents.excel._cell_formats import (
     make_bold,
 )
@@ -18,7 +18,7 @@ from callboard.surfaces.documents.excel._cell_ranges import (
     check_empty,
     spread,
     start_of,
-    table_place,
+    table_range,
     widen,
     writable,
     write_cells,
@@ -67,7 +67,7 @@ class ExcelTableTools(ExcelEditor):
             msg = f"row {empty} of the values holds nothing; leave it out" if empty else "there are no rows to append"
             raise ToolError(msg)
         with self._editing(document) as file:
-            target = writable(place_to_append(file, sheet, control_id, control_name))
+            target = writable(append_target(file, sheet, control_id, control_name))
             return file.answers(append(file, target, values))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
@@ -121,7 +121,7 @@ class ExcelTableTools(ExcelEditor):
         ``order`` names the order of texts beyond ASCII.
         """
         with self._editing(document) as file:
-            target = table_place(file, sheet, cells, control_id, control_name, header=header)
+            target = table_range(file, sheet, cells, control_id, control_name, header=header)
             return file.answers(sort_rows(file, writable(target), by, header=header))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
@@ -144,7 +144,7 @@ class ExcelTableTools(ExcelEditor):
         Formulas are copied as their results.
         """
         with self._editing(document) as file:
-            target = table_place(file, sheet, cells, control_id, control_name, header=header)
+            target = table_range(file, sheet, cells, control_id, control_name, header=header)
             data = data_rows(target.sheet, target.need(), header=header)
             rows = matching(file, target, data.rows, where, header=header)
             answer = copy_rows(file, target, rows, to, header=header)
@@ -168,7 +168,7 @@ class ExcelTableTools(ExcelEditor):
         Columns that are not named follow.
         """
         with self._editing(document) as file:
-            target = table_place(file, sheet, cells, control_id, control_name, header=header)
+            target = table_range(file, sheet, cells, control_id, control_name, header=header)
             letters = reorder(file, writable(target), order, header=header)
             return file.answers({"sheet": target.sheet.title, "cells": target.need().coord, "before": list(letters)})
 
@@ -191,7 +191,7 @@ class ExcelTableTools(ExcelEditor):
         The figures are of all rows, or of each group of rows.
         """
         file = self._load(self._workspace.read(document))
-        target = table_place(file, sheet, cells, control_id, control_name, header=header)
+        target = table_range(file, sheet, cells, control_id, control_name, header=header)
         area = target.need()
         data = data_rows(target.sheet, area, header=header)
         rows = matching(file, target, data.rows, where, header=header)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from callboard.surfaces.documents._package import Element
     from callboard.surfaces.documents.excel._engines import Results
-    from callboard.surfaces.documents.excel._outdated_results import CellPlace
+    from callboard.surfaces.documents.excel._outdated_results import CellPosition
     from callboard.surfaces.documents.excel._sheet import Sheet
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
@@ -46,7 +46,7 @@ _FORMULA_TEXTS = ("calculatedColumnFormula", "totalsRowFormula")
 
 def reduced(
     file: ExcelFile,
-    live: Mapping[CellPlace, Sequence[CellPlace]],
+    live: Mapping[CellPosition, Sequence[CellPosition]],
     results: Results,
     scratch: Sequence[Sequence[str]] = (),
 ) -> bytes:
@@ -121,7 +121,11 @@ def _free_title(file: ExcelFile) -> str:
 
 
 def _sheet(
-    sheet: Sheet, live: Mapping[CellPlace, Sequence[CellPlace]], results: Results, number: int, parts: dict[str, bytes]
+    sheet: Sheet,
+    live: Mapping[CellPosition, Sequence[CellPosition]],
+    results: Results,
+    number: int,
+    parts: dict[str, bytes],
 ) -> bytes:
     if not sheet.is_grid:
         return _worksheet("")
@@ -140,7 +144,7 @@ def _sheet(
     return _worksheet("".join(_rows(sheet, live, results)), table_parts)
 
 
-def _rows(sheet: Sheet, live: Mapping[CellPlace, Sequence[CellPlace]], results: Results) -> Iterator[str]:
+def _rows(sheet: Sheet, live: Mapping[CellPosition, Sequence[CellPosition]], results: Results) -> Iterator[str]:
     title = sheet.title.casefold()
     lines: dict[int, list[tuple[int, str]]] = {}
     spilled_cells = {cell for spill in live.values() for cell in spill}

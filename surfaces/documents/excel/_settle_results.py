@@ -10,7 +10,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.surfaces.documents.excel._calculate import Calculation
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._named_tables import tables_of
-from callboard.surfaces.documents.excel._outdated_results import CellPlace, Formulas
+from callboard.surfaces.documents.excel._outdated_results import CellPosition, Formulas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,15 +49,15 @@ def settle(file: ExcelFile) -> None:
     )
 
 
-def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPlace]:
+def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPosition]:
     """List the cells whose results an edit made outdated."""
-    changed_cells: list[CellPlace] = [
+    changed_cells: list[CellPosition] = [
         (sheet.title.casefold(), row, column) for sheet in file.worksheets for row, column in sheet.changed
     ]
     if not formulas.texts or not (changed_cells or file.outdated):
         return []
     element_ids = {id(cell) for cell in file.outdated}
-    changed_formulas: list[CellPlace] = [
+    changed_formulas: list[CellPosition] = [
         (sheet.title.casefold(), row, column)
         for sheet in file.worksheets
         for (row, column), cell in sheet.cells.items()
@@ -69,7 +69,7 @@ def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPlace]:
     return [*outdated_cells, *spilled_cells]
 
 
-def _resize(sheets: Mapping[str, Sheet], sizes: Mapping[CellPlace, tuple[int, int]]) -> bool:
+def _resize(sheets: Mapping[str, Sheet], sizes: Mapping[CellPosition, tuple[int, int]]) -> bool:
     """Let spills fill as many cells as their results have.
 
     Those without free cells stay without results. Returns whether one was resized.
@@ -100,7 +100,7 @@ def _is_free(sheet: Sheet, old: CellRange, new: CellRange) -> bool:
     )
 
 
-def _list_missing(file: ExcelFile, sheets: Mapping[str, Sheet], formulas: list[CellPlace]) -> None:
+def _list_missing(file: ExcelFile, sheets: Mapping[str, Sheet], formulas: list[CellPosition]) -> None:
     """Name the formulas without a result in the edit's answer."""
     if file.answer is None or not formulas:
         return

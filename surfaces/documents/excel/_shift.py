@@ -67,7 +67,7 @@ class Shift:
         return new is None or new.size != cells.size
 
     def position(self, row: int, column: int) -> tuple[int, int] | None:
-        """Return the new row and column of a cell; None if it is deleted."""
+        """Return a cell's new row and column; None if deleted."""
         if self.axis == "row":
             new = self.index(row)
             return None if new is None else (new, column)

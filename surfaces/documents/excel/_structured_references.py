@@ -156,7 +156,7 @@ def refers_to_column(reference: BookFormula, table: Table, name: str) -> bool:
 
 
 def _is_within_table(reference: BookFormula, table: Table) -> bool:
-    """Return whether a formula stands in a table, and may leave out its name."""
+    """Return whether a formula may leave out its table's name."""
     if reference.cell is not None and reference.sheet == table.sheet.title:
         return bool(area_of(reference.cell.get("r")).issubset(table.cells))
     return reference.where == f"the table {table.name}"

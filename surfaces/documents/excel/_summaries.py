@@ -13,7 +13,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.surfaces._surface import ToolError
-from callboard.surfaces.documents.excel._cell_ranges import held
+from callboard.surfaces.documents.excel._cell_ranges import filled_positions
 from callboard.surfaces.documents.excel._cell_values import Date, parse_span, to_json
 from callboard.surfaces.documents.excel._formula_results import fill_results, need_result
 from callboard.surfaces.documents.excel._hidden_rows import hidden_in, hidden_rows
@@ -116,7 +116,9 @@ def summarize(
     if not figure_columns:
         row_numbers = set(rows)
         numbers = {
-            column for row, column in held(sheet, cells) if row in row_numbers and _is_figure(*sheet.raw(row, column))
+            column
+            for row, column in filled_positions(sheet, cells)
+            if row in row_numbers and _is_figure(*sheet.raw(row, column))
         }
         figure_columns = sorted(numbers - {group})
     groups: dict[str, list[int]] = {}

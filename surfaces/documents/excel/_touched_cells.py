@@ -215,8 +215,8 @@ def coverage(pattern: str, resource: str) -> Coverage:
     ):
         return Coverage.ALL
     area = parse_cells(cells) if cells else CellRange("A1:Z100")
-    places = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
-    first = itertools.islice(places, _MAX_COMPARED)  # only a part of a large range or a whole sheet
+    positions = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
+    first = itertools.islice(positions, _MAX_COMPARED)  # only a part of a large range or a whole sheet
     cell_resources = (f"range:{title}!{get_column_letter(column)}{row}" for row, column in first)
     touched_in_part = any(
         fits(pattern, text) for cell_resource in cell_resources for text in (cell_resource, cell_resource.casefold())

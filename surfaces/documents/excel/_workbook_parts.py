@@ -13,8 +13,8 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._surface import ToolError
 from callboard.surfaces.documents._office import q
-from callboard.surfaces.documents._tables import listed, nearest, only_one, same_words
-from callboard.surfaces.documents.excel._cell_ranges import held, places, several_blocks
+from callboard.surfaces.documents._tables import listed, nearest, same_words, single_match
+from callboard.surfaces.documents.excel._cell_ranges import filled_positions, positions_in, several_blocks
 from callboard.surfaces.documents.excel._cell_references import quoted_title
 from callboard.surfaces.documents.excel._named_tables import blocks_of, tables_of
 from callboard.surfaces.documents.excel._outdated_results import Formulas
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._tables import Answer
     from callboard.surfaces.documents.excel._charts import Chart
     from callboard.surfaces.documents.excel._named_tables import Table
-    from callboard.surfaces.documents.excel._outdated_results import CellPlace
+    from callboard.surfaces.documents.excel._outdated_results import CellPosition
     from callboard.surfaces.documents.excel._sheet import Sheet
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
@@ -148,10 +148,10 @@ def stored_values(file: ExcelFile, sheet: Sheet, cells: CellRange) -> list[list[
     if count > _MOST_CELLS:
         msg = f"{quoted_title(sheet.title)}!{cells.coord} has {count} cells; at most {_MOST_CELLS} are read: name fewer"
         raise ToolError(msg)
-    formulas = [position for position in held(sheet, cells) if sheet.is_formula(*position)]
+    formulas = [position for position in filled_positions(sheet, cells) if sheet.is_formula(*position)]
     missing = [position for position in formulas if _lacks_result(sheet, *position)]
     if arrays := [area for area in sheet.arrays if not area.isdisjoint(cells)]:
-        array_positions = (position for position in places(cells) if sheet.is_within_array(*position))
+        array_positions = (position for position in positions_in(cells) if sheet.is_within_array(*position))
         missing = sorted({*missing, *(position for position in array_positions if _lacks_result(sheet, *position))})
         formulas = sorted({*formulas, *((area.min_row, area.min_col) for area in arrays)})
     if missing:
@@ -184,10 +184,10 @@ def _check_results(file: ExcelFile, sheet: Sheet, cells: list[tuple[int, int]]) 
     if flags.get("calcCompleted") in {"0", "false"}:
         raise _unreadable(sheet, cells, f"a result from before the last change; {_SAVE} first")
     sheets = {worksheet.title.casefold(): worksheet for worksheet in file.worksheets}
-    positions_by_cell: dict[CellPlace, tuple[int, int]] = {
+    positions_by_cell: dict[CellPosition, tuple[int, int]] = {
         (sheet.title.casefold(), *position): position for position in cells
     }
-    missing: list[CellPlace] = [
+    missing: list[CellPosition] = [
         (title, *position)
         for title, worksheet in sheets.items()
         for position in worksheet.filled()
@@ -231,7 +231,7 @@ def find_table(file: ExcelFile, part: str) -> NamedTable:
         alternatives = [*map(str, tables), *(f"the sheet {sheet.title!r}" for sheet in visible)]
         msg = f"there is no table {part!r}; there are: {listed(alternatives)}"
         raise ToolError(msg + nearest(part, [*(table.name for table in tables), *file.titles]))
-    return only_one(matches, part, "table", tables)
+    return single_match(matches, part, "table", tables)
 
 
 def rows_of(file: ExcelFile, table: NamedTable, *, header: bool) -> list[list[JsonValue]]:
@@ -266,7 +266,7 @@ def find_chart(file: ExcelFile, part: str) -> Chart:
             or chart.sheet.title.casefold() == unquoted(part).casefold()
             or same_words(part, title_of(chart))
         ]
-    return only_one(fitting_charts, part, "chart", charts, _label)
+    return single_match(fitting_charts, part, "chart", charts, _label)
 
 
 def _label(chart: Chart) -> str:
@@ -319,7 +319,7 @@ def _plain(reference: str) -> str | None:
 def _text_at(file: ExcelFile, reference: str) -> str:
     """Read the cells that name a series or a chart."""
     target = _cells_at(file, reference)
-    values = (target.sheet.value(*position) for position in places(target.need())) if target else ()
+    values = (target.sheet.value(*position) for position in positions_in(target.need())) if target else ()
     return " ".join(str(value) for value in values if value is not None)
 
 

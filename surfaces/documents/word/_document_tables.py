@@ -234,7 +234,7 @@ def _copy_row(row: BaseOxmlElement) -> BaseOxmlElement:
 
 
 def _without_header_format(row: BaseOxmlElement) -> BaseOxmlElement:
-    """Remove from the copy of a header row what makes it a header."""
+    """Remove the marks of a header row from its copy."""
     for element in list(row.iter(*_HEADER_LOOKS)):
         element.getparent().remove(element)
     for style in list(row.iter(qn("w:pStyle"))):

@@ -98,7 +98,7 @@ def find_all(file: WordFile) -> list[WordControl]:
 
 
 def find(file: WordFile, control_id: str, control_name: str = "") -> WordControl:
-    """Find a control by its id, and check its name, if one is passed.
+    """Find a control by its id, and check a passed name.
 
     Raises:
         ToolError: If the control does not exist, or has another name now.

@@ -121,7 +121,7 @@ def format_paragraphs(
     list_type: ListType | None = None,
     list_level: int = 1,
 ) -> None:
-    """Set properties of paragraphs; None or an empty text leaves a property as it is."""
+    """Set properties of paragraphs; None or an empty text changes nothing."""
     for paragraph in paragraphs:
         if style_id:
             paragraph.style = style_id

@@ -20,8 +20,8 @@ from openpyxl.styles.numbers import BUILTIN_FORMATS
 from callboard.surfaces import ToolError
 from callboard.surfaces.documents import DocumentServer
 from callboard.surfaces.documents.excel import _engines
+from callboard.surfaces.documents.excel._cell_format_tools import number_code
 from callboard.surfaces.documents.excel._cell_values import Date
-from callboard.surfaces.documents.excel._number_formats import number_code
 from callboard.surfaces.documents.excel._sort_reorder import SortKey
 
 if TYPE_CHECKING:
