@@ -3,8 +3,9 @@
 import signal
 import sys
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-# The command line, until its `main` runs: Ctrl-C ends the process at once, without a traceback of the imports below.
+# The command line, until its `main` runs: Ctrl-C ends the process at once, without a traceback of the imports.
 # Programs that import this package keep their handlers.
 if (
     (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] == "callboard")
@@ -12,12 +13,15 @@ if (
 ) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from callboard.actors.client import TaskHandle
-from callboard.config import Settings
-from callboard.messages import CallboardError, Event, EventName, Outcome, PlanStep, Task, TaskResult
-from callboard.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
-from callboard.supervisor import Supervisor
-from callboard.surfaces import Server, ToolError, run_process, tool
+from callboard._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from callboard.actors.client import TaskHandle
+    from callboard.config import Settings
+    from callboard.messages import CallboardError, Event, EventName, Outcome, PlanStep, Task, TaskResult
+    from callboard.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
+    from callboard.supervisor import Supervisor
+    from callboard.surfaces import Server, ToolError, run_process, tool
 
 __all__ = [
     "CallboardError",
@@ -41,3 +45,18 @@ __all__ = [
     "run_process",
     "tool",
 ]
+
+_HOMES = {
+    "callboard.actors.client": ("TaskHandle",),
+    "callboard.config": ("Settings",),
+    "callboard.messages": ("CallboardError", "Event", "EventName", "Outcome", "PlanStep", "Task", "TaskResult"),
+    "callboard.models": ("Expected", "FunctionModel", "Model", "ModelAnswer", "ModelRequest", "ScriptedModel"),
+    "callboard.supervisor": ("Supervisor",),
+    "callboard.surfaces": ("Server", "ToolError", "run_process", "tool"),
+}
+"""The public names by the module that has them."""
+_MODULES = ("actors", "answers", "config", "errors", "events", "kinds", "messages", "models", "observe", "surface")
+"""The modules that are attributes of the package without an import of their own."""
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of this module's
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES, _MODULES)

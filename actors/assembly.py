@@ -20,14 +20,11 @@ from callboard.actors.commands import (
     Approved,
     Dispatcher,
     MayChange,
-    McpSession,
-    McpSurface,
     Policy,
     Secrets,
     ServerLifecycle,
     TargetLookup,
     Toolbox,
-    open_sessions,
 )
 from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import (
@@ -73,6 +70,8 @@ from callboard.surfaces import Server, named_servers
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from callboard.actors.commands.mcp import McpSession
 
 STOP_SECONDS = 10.0
 BEHIND_SECONDS = 60.0
@@ -129,8 +128,7 @@ class Assembly:
             self.sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             self.left_out = left_out = self._open_sessions()
-            theirs = [McpSurface(session) for session in self.sessions if session.on_target]
-            self._open_servers([*servers, *theirs], undo)
+            self._open_servers([*servers, *self._mcp_surfaces()], undo)
             services = self._services(named)
             for task in opened.today:
                 services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
@@ -174,10 +172,21 @@ class Assembly:
         self.server_lifecycle.open(seconds)
         undo.callback(self.server_lifecycle.close, STOP_SECONDS)
         self.lookup = TargetLookup(servers, self.lanes, self.loop, seconds, self.agents)
-        self.lookup.refuse_shared_ids([server.name for server in servers if isinstance(server, McpSurface)])
+        self.lookup.refuse_shared_ids([session.target_server for session in self.sessions if session.on_target])
 
     def _session(self, name: str) -> McpSession:
+        from callboard.actors.commands.mcp import McpSession
+
         return McpSession(name, self.settings.mcp_servers[name], self.settings, self.stream.emit)
+
+    def _mcp_surfaces(self) -> list[Server]:
+        """Return the MCP servers that are targets."""
+        sessions = [session for session in self.sessions if session.on_target]
+        if not sessions:
+            return []
+        from callboard.actors.commands.mcp import McpSurface
+
+        return [McpSurface(session) for session in sessions]
 
     def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
         """Emit an event for each optional MCP server that could not start."""
@@ -345,6 +354,10 @@ class Assembly:
         Returns:
             The reasons by the names of their servers.
         """
+        if not self.sessions:
+            return {}
+        from callboard.actors.commands.mcp import open_sessions
+
         left_out = self.loop.submit(open_sessions(self.sessions)).result()
         self.sessions = [session for session in self.sessions if session.name not in left_out]
         return left_out

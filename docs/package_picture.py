@@ -8,7 +8,18 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _AGENTS = "actors/*.py"
-_NOT_DRAWN = {"actors", "testing", "answers", "errors", "events", "kinds", "observe", "surface", "__main__"}
+_NOT_DRAWN = {
+    "actors",
+    "testing",
+    "answers",
+    "errors",
+    "events",
+    "kinds",
+    "observe",
+    "surface",
+    "__main__",
+    "_lazy_names",
+}
 """The folder of packages, the test support, and modules that only collect names for programs."""
 
 

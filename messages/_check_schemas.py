@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
-
 from callboard.messages._patterns import check_expression, expression_size
 
 if TYPE_CHECKING:
@@ -28,6 +26,8 @@ def check_schema(schema: Mapping[str, JsonValue]) -> None:
         ValueError: If it is no JSON Schema, has no keyword, refers to another document or to itself, has a pattern that
             `matches` would refuse, or is too large.
     """
+    import jsonschema
+
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:

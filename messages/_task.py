@@ -8,7 +8,6 @@ import uuid
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVar, cast
 
-import jsonschema
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -248,6 +247,8 @@ class Task(Message):
     @classmethod
     def _is_schema(cls, value: dict[str, JsonValue] | None, info: ValidationInfo) -> dict[str, JsonValue] | None:
         if value is not None and info.context is not STORED:
+            import jsonschema
+
             try:
                 jsonschema.Draft202012Validator.check_schema(value)
             except jsonschema.SchemaError as error:

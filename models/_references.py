@@ -12,9 +12,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
-from referencing import Registry
-
 from callboard.messages import InvalidAnswerError, ResultStatus
 
 if TYPE_CHECKING:
@@ -177,6 +174,9 @@ def fitting(named: Mapping[str, JsonValue], part: object, root: Mapping[str, Any
 
 
 def _fits(schema: dict[str, Any], value: JsonValue) -> bool:
+    import jsonschema
+    from referencing import Registry
+
     try:
         return jsonschema.Draft202012Validator(schema, registry=Registry()).is_valid(value)
     except Exception:  # any error: a third-party schema may be invalid

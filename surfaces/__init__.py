@@ -33,14 +33,13 @@ from callboard.surfaces._running_call import MOST_PICTURE_BYTES, MOST_PICTURES, 
 from callboard.surfaces._stage import Stage
 from callboard.surfaces._surface import (
     UNKNOWN,
-    InDoubtError,
     Server,
     ServerTool,
-    ToolError,
     observed,
     reads_are_harmless,
     tool,
 )
+from callboard.surfaces._tool_function import InDoubtError, ToolError, ToolFunction
 from callboard.surfaces._user_files import is_link, lock_file, open_file, read_file
 
 __all__ = [
@@ -62,6 +61,7 @@ __all__ = [
     "ServerTool",
     "Stage",
     "ToolError",
+    "ToolFunction",
     "check_needs",
     "committing",
     "current_call",

@@ -9,15 +9,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError as McpToolError
-from mcp.server.mcpserver.tools import Tool
-from mcp_types import ToolAnnotations
-
 from callboard.config import fits
 from callboard.messages import (
     AgentKind,
-    CallboardError,
     CommandType,
     Control,
     Coverage,
@@ -31,11 +25,13 @@ from callboard.messages import (
     Seconds,
     Target,
 )
+from callboard.surfaces._tool_function import InDoubtError, ToolError, ToolFunction
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
+    from mcp.server.mcpserver import MCPServer
     from pydantic import JsonValue
 
     from callboard.surfaces._need import Need
@@ -66,7 +62,7 @@ class _Mark:
 class ServerTool:
     """One MCP tool of a server, with its effect and agents."""
 
-    tool: Tool
+    tool: ToolFunction
     type: CommandType
     effect: Effect
     agents: frozenset[str]
@@ -133,25 +129,6 @@ def tool(
         return function
 
     return decorate
-
-
-class ToolError(CallboardError, McpToolError):
-    """A tool's failure, with the reason as a text for the model.
-
-    It is also an error of the MCP library, so that a stand-alone server sends the text to its client.
-
-    Example:
-        >>> raise ToolError("the sheet is protected: unprotect it first")
-        Traceback (most recent call last):
-        callboard.surfaces._surface.ToolError: the sheet is protected: unprotect it first
-    """
-
-
-class InDoubtError(ToolError):
-    """A tool can't tell whether its action was done.
-
-    The model gets the text of the error, which gives the reason.
-    """
 
 
 class Server(ABC):
@@ -486,7 +463,9 @@ class Server(ABC):
 
         It can be served over stdio or HTTP.
         """
-        return MCPServer(self.name, tools=[entry.tool for entry in self.tools()])
+        from callboard.surfaces._mcp_server import mcp_server
+
+        return mcp_server(self.name, self.tools())
 
 
 def harmless_reads(hazards: _F) -> _F:
@@ -525,8 +504,8 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
             method = getattr(owner, attribute)
             entry = _BUILT.get(function) or _build_tool(method, mark)
             if function.__doc__:  # otherwise `getdoc` finds that of a base class
-                _BUILT[function] = replace(entry, tool=entry.tool.model_copy(update={"fn": None}))
-            tools.append(replace(entry, tool=entry.tool.model_copy(update={"fn": method})))
+                _BUILT[function] = replace(entry, tool=replace(entry.tool, fn=_unbound))
+            tools.append(replace(entry, tool=replace(entry.tool, fn=method)))
     return tuple(tools)
 
 
@@ -534,16 +513,14 @@ _BUILT: weakref.WeakKeyDictionary[Callable[..., Any], ServerTool] = weakref.Weak
 """Tools by function, not bound to a server: building a schema takes some milliseconds."""
 
 
+def _unbound(*_: object) -> None:
+    """Stand for the method of a tool that no server owns."""
+
+
 def _build_tool(method: Callable[..., Any], mark: _Mark) -> ServerTool:
-    annotations = ToolAnnotations(
-        read_only_hint=mark.effect is Effect.READ,
-        idempotent_hint=mark.effect in {Effect.READ, Effect.IDEMPOTENT},
-        destructive_hint=bool(mark.hazards & {Hazard.DELETES, Hazard.OVERWRITES}),
-        open_world_hint=False,
-    )
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0]
     return ServerTool(
-        Tool.from_function(method, description=summary, annotations=annotations),
+        ToolFunction.of(method, summary),
         mark.type,
         mark.effect,
         mark.agents,

@@ -2,46 +2,56 @@
 
 from __future__ import annotations
 
-from callboard.terminal._board import TaskDisplay
-from callboard.terminal._check_option import checks_of
-from callboard.terminal._check_words import exit_code
-from callboard.terminal._commands import (
-    EXIT_CODES,
-    INTERRUPTED,
-    NOT_VERIFIED,
-    USAGE,
-    Commands,
-    existing_path,
-    fail,
-    mistakes,
-    models_of,
-    warn,
-)
-from callboard.terminal._completion import COMPLETE, completion_script, task_ids
-from callboard.terminal._doctor import examine
-from callboard.terminal._eval import WORSE, Again, EvalChoices, run_set
-from callboard.terminal._eval_set import EvalSet, LoadedSet
-from callboard.terminal._journals import (
-    list_tasks,
-    named_journal,
-    print_log,
-    resume_command,
-    settings_at,
-    task_command,
-    undo_command,
-    undo_task,
-)
-from callboard.terminal._manual import page_list, page_names, print_page
-from callboard.terminal._people import Attendance, attendance
-from callboard.terminal._place import keep_inside, prepare
-from callboard.terminal._prepared_run import prepared, started
-from callboard.terminal._project import DEMO, demo_folder, demo_names, file_schemas, write_project
-from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
-from callboard.terminal._show import show_task
-from callboard.terminal._takeover import take_over, with_resume_hint
-from callboard.terminal._task_session import TaskSession, play, resume_tasks
-from callboard.terminal._text import terminal
-from callboard.terminal._tool_list import list_tools
+from typing import TYPE_CHECKING
+
+from callboard._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from callboard.terminal._board import TaskDisplay
+    from callboard.terminal._check_option import checks_of
+    from callboard.terminal._check_words import exit_code
+    from callboard.terminal._command_line import app
+    from callboard.terminal._commands import (
+        COMPLETE,
+        DEMO,
+        EXIT_CODES,
+        INTERRUPTED,
+        NOT_VERIFIED,
+        USAGE,
+        WORSE,
+        Again,
+        Commands,
+        existing_path,
+        fail,
+        mistakes,
+        models_of,
+        warn,
+    )
+    from callboard.terminal._completion import completion_script
+    from callboard.terminal._doctor import examine
+    from callboard.terminal._eval import EvalChoices, run_set
+    from callboard.terminal._eval_set import EvalSet, LoadedSet
+    from callboard.terminal._journals import (
+        list_tasks,
+        named_journal,
+        print_log,
+        resume_command,
+        settings_at,
+        task_command,
+        task_ids,
+    )
+    from callboard.terminal._manual import page_list, page_names, print_page
+    from callboard.terminal._people import Attendance, attendance
+    from callboard.terminal._place import keep_inside, prepare
+    from callboard.terminal._prepared_run import prepared, started
+    from callboard.terminal._project import demo_folder, demo_names, file_schemas, write_project
+    from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
+    from callboard.terminal._show import show_task
+    from callboard.terminal._takeover import take_over, with_resume_hint
+    from callboard.terminal._task_session import TaskSession, play, resume_tasks
+    from callboard.terminal._text import terminal
+    from callboard.terminal._tool_list import list_tools
+    from callboard.terminal._undo_commands import undo_command, undo_task
 
 __all__ = [
     "COMPLETE",
@@ -59,6 +69,7 @@ __all__ = [
     "LoadedSet",
     "TaskDisplay",
     "TaskSession",
+    "app",
     "attendance",
     "checks_of",
     "completion_script",
@@ -102,3 +113,55 @@ __all__ = [
     "with_resume_hint",
     "write_project",
 ]
+
+_HOMES = {
+    "callboard.terminal._board": ("TaskDisplay",),
+    "callboard.terminal._check_option": ("checks_of",),
+    "callboard.terminal._check_words": ("exit_code",),
+    "callboard.terminal._command_line": ("app",),
+    "callboard.terminal._commands": (
+        "COMPLETE",
+        "DEMO",
+        "EXIT_CODES",
+        "INTERRUPTED",
+        "NOT_VERIFIED",
+        "USAGE",
+        "WORSE",
+        "Again",
+        "Commands",
+        "existing_path",
+        "fail",
+        "mistakes",
+        "models_of",
+        "warn",
+    ),
+    "callboard.terminal._completion": ("completion_script",),
+    "callboard.terminal._doctor": ("examine",),
+    "callboard.terminal._eval": ("EvalChoices", "run_set"),
+    "callboard.terminal._eval_set": ("EvalSet", "LoadedSet"),
+    "callboard.terminal._journals": (
+        "list_tasks",
+        "named_journal",
+        "print_log",
+        "resume_command",
+        "settings_at",
+        "task_command",
+        "task_ids",
+    ),
+    "callboard.terminal._manual": ("page_list", "page_names", "print_page"),
+    "callboard.terminal._people": ("Attendance", "attendance"),
+    "callboard.terminal._place": ("keep_inside", "prepare"),
+    "callboard.terminal._prepared_run": ("prepared", "started"),
+    "callboard.terminal._project": ("demo_folder", "demo_names", "file_schemas", "write_project"),
+    "callboard.terminal._results": ("print_head", "print_result", "print_verdicts", "replay_task"),
+    "callboard.terminal._show": ("show_task",),
+    "callboard.terminal._takeover": ("take_over", "with_resume_hint"),
+    "callboard.terminal._task_session": ("TaskSession", "play", "resume_tasks"),
+    "callboard.terminal._text": ("terminal",),
+    "callboard.terminal._undo_commands": ("undo_command", "undo_task"),
+    "callboard.terminal._tool_list": ("list_tools",),
+}
+"""The names by the module that has them: a command imports only the parts that it runs."""
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of this module's
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

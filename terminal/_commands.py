@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import traceback
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -97,6 +98,20 @@ EXIT_CODES = {
 }
 """The exit codes of `callboard run` when the task is over."""
 USAGE, NOT_VERIFIED, INTERRUPTED = 2, 8, 130
+COMPLETE = "_CALLBOARD_COMPLETE"
+"""The variable with which the script asks for completions; typer reads it."""
+WORSE = 9
+"""The exit code of `callboard eval` if a pass rate is below the earlier one by more than the threshold."""
+DEMO = "sales_report"
+"""The example that needs no key, display or Office."""
+
+
+class Again(StrEnum):
+    """The runs that start again although they have a result."""
+
+    NONE = "none"
+    ERRORS = "errors"
+    ALL = "all"
 
 
 @contextlib.contextmanager

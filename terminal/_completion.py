@@ -1,23 +1,15 @@
-"""Completion in shells: the script, and the ids of tasks."""
+"""The script for completion in shells."""
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from typing import Any
 
-from callboard.config import Settings
-from callboard.journal import JournalReader
-from callboard.messages import CallboardError
-from callboard.terminal._journals import journal_in, settings_at
+from callboard.terminal._commands import COMPLETE
 
-COMPLETE = "_CALLBOARD_COMPLETE"
-"""The variable with which the script asks for completions; typer reads it."""
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
-"""The form of a task's id, which has no characters with a meaning in a shell; a damaged journal may have others."""
 _ASKED = ("demo", "docs", "graph", "logs", "policy", "replay", "schema", "show", "undo")
-"""The commands whose values only the program knows. Its start takes a second: all else is in the script."""
+"""The commands whose values only the program knows. All else is in the script, so that no program starts for it."""
 _SCRIPT = """\
 # Completes `callboard` in bash 4 or newer; in zsh after: autoload -U bashcompinit && bashcompinit
 _callboard_completion() {{
@@ -64,19 +56,3 @@ def completion_script(program: Any) -> str:
 def _options(command: Any) -> str:
     names = [name for parameter in command.params for name in parameter.opts if name.startswith("--")]
     return " ".join([*names, "--help"])
-
-
-def task_ids(incomplete: str) -> list[str]:
-    """List the ids of the current folder's journal, the latest first.
-
-    A folder without settings or without a readable journal has none.
-    """
-    try:
-        journal = journal_in(Settings.load(settings_at(None)))
-        if journal is None:
-            return []
-        with JournalReader.open(journal) as reader:
-            ids = [task.id for task in reader.tasks()]
-    except (CallboardError, OSError):  # completion has no place for errors; the command itself reports them
-        return []
-    return [task_id for task_id in reversed(ids) if task_id.startswith(incomplete) and _ID.fullmatch(task_id)]

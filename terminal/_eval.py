@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from callboard.config import make_private, write_own
 from callboard.messages import CallboardError, Outcome
-from callboard.terminal._commands import EXIT_CODES, fail, models_of, warn
+from callboard.terminal._commands import EXIT_CODES, WORSE, Again, fail, models_of, warn
 from callboard.terminal._eval_cells import Cell, CellResult
 from callboard.terminal._eval_page import page
 from callboard.terminal._eval_report import EvalReport, cost_text, differences
@@ -32,18 +31,8 @@ if TYPE_CHECKING:
     from callboard.terminal._eval_set import LoadedTask
     from callboard.terminal._people import Attendance
 
-WORSE = 9
-"""The exit code of `callboard eval` if a pass rate is below the earlier one by more than the threshold."""
 REPORT_FILE = "report.json"
 _CLOSE = 1e-9
-
-
-class Again(StrEnum):
-    """The runs that start again although they have a result."""
-
-    NONE = "none"
-    ERRORS = "errors"
-    ALL = "all"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import json
+import re
 import shlex
 import sys
 import time
@@ -17,10 +18,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from callboard.actors.client import undo
 from callboard.config import LabelledEvent, Settings, log_line
-from callboard.journal import JournalReader, Versions
-from callboard.messages import EventName, JournalError, Outcome, Task, did_you_mean
+from callboard.journal import JournalReader
+from callboard.messages import CallboardError, EventName, JournalError, Outcome, Task, did_you_mean
 from callboard.terminal._commands import fail, model_options, warn
 from callboard.terminal._text import BAD, GOOD, plain, short
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.journal import TaskLine
-    from callboard.messages import TaskResult
 
 
 SETTINGS_FILE = "callboard.yaml"
@@ -275,33 +274,21 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
         warn([f"no process works on {task_id}: resume it with: {resume_hint(path, journal)}"])
 
 
-def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence[str], *, as_json: bool) -> None:
-    """Bring back the files of a task, and print them.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
+"""The form of a task's id, which has no characters with a meaning in a shell; a damaged journal may have others."""
 
-    The task is found by the first characters of its id.
+
+def task_ids(incomplete: str) -> list[str]:
+    """List the ids of the current folder's journal, the latest first.
+
+    A folder without settings or without a readable journal has none.
     """
-    with JournalReader.open(journal_at(path)) as reader:
-        full_id = find_task(reader, task_id)
-        is_over = next(task.ended is not None for task in reader.tasks() if task.id == full_id)
-        if not is_over and (held := holder_text(reader)):
-            fail(f"{full_id} is not over, and {held}: cancel it first, or wait for its end")
-        done = undo(reader.rows(full_id, events=False), Versions(reader.path), full_id, files)
-    if as_json:
-        print_json({str(file): brought_back for file, brought_back in done.items()})
-    for file, brought_back in () if as_json else done.items():
-        line = Text("brought back" if brought_back else "unchanged", style=GOOD if brought_back else "dim")
-        console.print(line.append(f"  {plain(short(file))}", style="default"), soft_wrap=True)
-    if not is_over:
-        how = resume_hint(path, reader.path)
-        warn([f"{full_id} is not over; this continues it, from the files as they are now: {how}"])
-
-
-def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
-    """Format the command that undoes a task's changes.
-
-    Empty if it could bring nothing back, or without a journal.
-    """
-    changed = [Path(path).as_posix() for path in result.changed]
-    if not any(path.endswith(f"/{name}") for path in changed for name in task.may_change):
-        return ""
-    return task_command("undo", task.id, journal)
+    try:
+        journal = journal_in(Settings.load(settings_at(None)))
+        if journal is None:
+            return []
+        with JournalReader.open(journal) as reader:
+            ids = [task.id for task in reader.tasks()]
+    except (CallboardError, OSError):  # completion has no place for errors; the command itself reports them
+        return []
+    return [task_id for task_id in reversed(ids) if task_id.startswith(incomplete) and _ID.fullmatch(task_id)]

@@ -20,8 +20,6 @@ from callboard.terminal._text import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-DEMO = "sales_report"
-"""The example that needs no key, display or Office."""
 _EXAMPLES = Path(callboard.__file__).resolve().parent / "examples"
 _EXAMPLE = "expenses"
 """The example that a project begins with."""

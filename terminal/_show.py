@@ -41,12 +41,12 @@ from callboard.terminal._journals import (
     moment,
     print_json,
     resume_hint,
-    undo_command,
 )
 from callboard.terminal._people import asked
 from callboard.terminal._results import print_head, print_result
 from callboard.terminal._task_history import history_of
 from callboard.terminal._text import BAD, GOOD, plain
+from callboard.terminal._undo_commands import undo_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

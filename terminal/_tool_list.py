@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from callboard.actors.commands import McpSession, Secrets, opening_tools
+from callboard.actors.commands import Secrets, opening_tools
 from callboard.config import keys_of
 from callboard.messages import CommandType, SettingsError, did_you_mean, each_text
 from callboard.surfaces import SHIPPED, Server, check_needs, named_surfaces
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from callboard.actors.commands.mcp import McpSession
     from callboard.config import Settings
     from callboard.surfaces import NamedSurface, ServerTool
 
@@ -102,6 +103,8 @@ def offers(settings: Settings, server_name: str = "") -> tuple[ServerListing, ..
 
 def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerListing, ...]:
     """Start MCP servers, describe their tools, and end them."""
+    from callboard.actors.commands.mcp import McpSession
+
     sessions = [McpSession(name, settings.mcp_servers[name], settings) for name in names]
     return _redacted(asyncio.run(_started(sessions, settings)), settings) if sessions else ()
 

@@ -1,26 +1,23 @@
 """Test support: surfaces in memory, clocks, faults, a phone, replays, a suite.
 
-The phone is a package of its own, `callboard.testing.phone`. Its names are imported at their first use.
+The phone is a package of its own, `callboard.testing.phone`. Each name is imported at its first use: most programs need
+`MemoryServer` alone, and the replays and the suite need pytest.
 """
 
-import contextlib
-import importlib
 from typing import TYPE_CHECKING
 
-from callboard.actors.replay import Difference, Replay, replay_journal
-from callboard.actors.runtime import VirtualClock
-from callboard.models import FunctionModel, ScriptedModel
-from callboard.testing._adb_device import AdbDevice
-from callboard.testing._faults import Faults, disk_full, kill_process
-from callboard.testing._memory_server import MemoryServer
-from callboard.testing._replays import assert_replays
-from callboard.testing._stand import SurfaceCall, SurfaceCase
-from callboard.testing._suite import SurfaceSuite, surface_suite
-
-with contextlib.suppress(ImportError):  # everything else here works without pytest
-    from callboard.testing._replays import replayed
+from callboard._lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from callboard.actors.replay import Difference, Replay, replay_journal
+    from callboard.actors.runtime import VirtualClock
+    from callboard.models import FunctionModel, ScriptedModel
+    from callboard.testing._adb_device import AdbDevice
+    from callboard.testing._faults import Faults, disk_full, kill_process
+    from callboard.testing._memory_server import MemoryServer
+    from callboard.testing._replays import assert_replays, replayed
+    from callboard.testing._stand import SurfaceCall, SurfaceCase
+    from callboard.testing._suite import SurfaceSuite, surface_suite
     from callboard.testing.phone import Contact, Phone, plugged_in
 
 __all__ = [
@@ -46,17 +43,19 @@ __all__ = [
     "surface_suite",
 ]
 
-_PHONE_NAMES = ("Contact", "Phone", "plugged_in")
+_HOMES = {
+    "callboard.actors.replay": ("Difference", "Replay", "replay_journal"),
+    "callboard.actors.runtime": ("VirtualClock",),
+    "callboard.models": ("FunctionModel", "ScriptedModel"),
+    "callboard.testing._adb_device": ("AdbDevice",),
+    "callboard.testing._faults": ("Faults", "disk_full", "kill_process"),
+    "callboard.testing._memory_server": ("MemoryServer",),
+    "callboard.testing._replays": ("assert_replays", "replayed"),
+    "callboard.testing._stand": ("SurfaceCall", "SurfaceCase"),
+    "callboard.testing._suite": ("SurfaceSuite", "surface_suite"),
+    "callboard.testing.phone": ("Contact", "Phone", "plugged_in"),
+}
+"""The public names by the module that has them."""
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this module's
-
-    def __getattr__(name: str) -> object:
-        """Import a name of the phone at its first use."""
-        if name not in _PHONE_NAMES:
-            msg = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(msg)
-        return globals().setdefault(name, getattr(importlib.import_module("callboard.testing.phone"), name))
-
-    def __dir__() -> list[str]:
-        """List the names of the phone, too."""
-        return sorted({*globals(), *_PHONE_NAMES})
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

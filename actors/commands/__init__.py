@@ -10,6 +10,7 @@ from callboard.actors.commands._file_differences import differences_in_words
 from callboard.actors.commands._file_digests import MOST_KEPT, compared_files, digests_of, join_files
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._may_change import MayChange
+from callboard.actors.commands._mcp_programs import program_needed
 from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._opening_tools import opening_tools
 from callboard.actors.commands._output_types import OutputType, OutputTypes
@@ -32,7 +33,6 @@ from callboard.actors.commands._secrets import (
 )
 from callboard.actors.commands._server_lifecycle import ServerLifecycle
 from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
-from callboard.actors.commands.mcp import McpSession, McpSurface, RemoteTool, open_sessions, program_needed
 
 __all__ = [
     "FORMULA",
@@ -46,12 +46,9 @@ __all__ = [
     "Dispatcher",
     "Facts",
     "MayChange",
-    "McpSession",
-    "McpSurface",
     "OutputType",
     "OutputTypes",
     "Policy",
-    "RemoteTool",
     "Ruling",
     "SecretPlace",
     "SecretRefusedError",
@@ -72,7 +69,6 @@ __all__ = [
     "find_target",
     "join_files",
     "matches",
-    "open_sessions",
     "opening_tools",
     "program_needed",
     "secrets_named",

@@ -26,7 +26,6 @@ from callboard.surfaces import UNKNOWN, Server, ToolError, reads_are_harmless
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
     from mcp_types import CallToolResult
 
     from callboard.actors.commands._policy_rules import Asked
@@ -37,6 +36,13 @@ if TYPE_CHECKING:
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
     """A tool answered with an error; the message is for the model."""
+
+
+class ConnectionLostError(ToolFailure):
+    """The connection to an MCP server was lost during a call.
+
+    The call is in doubt.
+    """
 
 
 class BadAnswerError(ToolFailure):
@@ -157,13 +163,12 @@ class LocalTool(BoundTool):
         self._marked = Facts(tool.hazards)
         self._valid: dict[int, _Checked] = {}
         """Validated arguments of pending calls, by identity."""
-        self._answers = _plain_answer(tool.tool.fn_metadata)
         may_ask = target is not None or server.hazards_of_host
         only_changes = tool.effect is Effect.READ and reads_are_harmless(server)
         self._asks = _overrides(server, "hazards") and may_ask and not only_changes
         self._asks_effect = target is not None and _overrides(server, "effect")
         self._tool = tool.tool
-        fields = tool.tool.fn_metadata.arg_model.model_fields.values()
+        fields = tool.tool.arguments.model_fields.values()
         self._texts_alone = all(field.annotation is str and field.alias is None for field in fields)
         self._lane = server.lane(target)
         self._lanes = lanes
@@ -211,15 +216,14 @@ class LocalTool(BoundTool):
     def _validated(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments as the tool receives them.
 
-        If all parameters are texts, none is parsed as JSON, and MCP's loop over the fields is skipped.
+        If all parameters are texts, none is parsed as JSON, and the loop over the fields is skipped.
 
         Raises:
             ValidationError: If they are invalid.
         """
-        metadata = self._tool.fn_metadata
         if not self._texts_alone:
-            return metadata.validate_arguments(arguments)
-        return {**metadata.arg_model.model_validate(arguments).__dict__}
+            return self._tool.validate(arguments)
+        return {**self._tool.arguments.model_validate(arguments).__dict__}
 
     def same_facts(self, query: Asked) -> Facts | None:
         """Return the tool's own hazards.
@@ -335,14 +339,22 @@ class LocalTool(BoundTool):
                 returned = await self._lanes.run(
                     self._lane, functools.partial(self._blocking, validated_arguments, guard)
                 )
-        if isinstance(returned, str | int) and type(returned) is self._answers:
+        answers = self._tool.answers
+        if answers is not None and isinstance(returned, str | int) and type(returned) is answers.plain:
             return encodable(returned)
         try:
-            converted: Any = self._tool.fn_metadata.convert_result(encodable(returned))
+            if answers is not None:
+                value = answers.json(encodable(returned))
+            else:
+                metadata = self._tool.mcp_metadata
+                converted: Any = metadata.convert_result(encodable(returned))
         except (ValueError, TypeError, RecursionError) as error:
             msg = f"its answer is not of the declared type: {reason_of(error)}"
             raise BadAnswerError(msg) from error
-        return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
+        if answers is None:
+            return value_of(converted, wrapped=metadata.wrap_output)
+        _check_success(value if answers.wrapped else _unwrapped(value), "the tool failed without saying why")
+        return value
 
     def _blocking(self, validated_arguments: dict[str, Any], guard: EffectGuard) -> Any:
         try:
@@ -354,18 +366,6 @@ class LocalTool(BoundTool):
 def _overrides(server: Server, method: str) -> bool:
     """Return whether a server has a method of its own."""
     return getattr(getattr(server, method), "__func__", None) is not getattr(Server, method)
-
-
-def _plain_answer(metadata: FuncMetadata) -> type | None:
-    """Return the type of answers that need no conversion.
-
-    None if answers of the tool's type need one.
-    """
-    field = getattr(metadata.output_model, "model_fields", {}).get("result") if metadata.wrap_output else None
-    return field.annotation if field and field.annotation in _PLAIN and not field.metadata else None
-
-
-_PLAIN = (str, int, bool)
 
 
 def declared_secret(schema: Mapping[str, Any]) -> frozenset[str]:
@@ -400,11 +400,23 @@ def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
     content: JsonValue = result.structured_content if result.structured_content is not None else (text or None)
     if result.is_error:
         raise ToolFailure(text or "the tool failed without saying why")
-    inner = content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
-    parsed = _parsed(text) if result.structured_content is None else inner
-    if isinstance(parsed, dict) and parsed.get("success") is False:
-        raise ToolFailure(str(parsed.get("error") or parsed.get("message") or text))
+    inner = _unwrapped(content)
+    _check_success(_parsed(text) if result.structured_content is None else inner, text)
     return inner if wrapped else content
+
+
+def _unwrapped(content: JsonValue) -> JsonValue:
+    """Return the answer in an object whose only field is `result`."""
+    return content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
+
+
+def _check_success(answer: JsonValue, text: str) -> None:
+    """Raise the error in an answer of the form ``{"success": false}``.
+
+    `text` stands for a missing reason.
+    """
+    if isinstance(answer, dict) and answer.get("success") is False:
+        raise ToolFailure(str(answer.get("error") or answer.get("message") or text))
 
 
 def _parsed(text: str) -> JsonValue:

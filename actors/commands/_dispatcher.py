@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import TYPE_CHECKING
 
-from mcp.server.mcpserver.exceptions import ToolError as McpToolError
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from callboard.actors.commands._bound_tools import BadAnswerError, ToolFailure
+from callboard.actors.commands._bound_tools import BadAnswerError, ConnectionLostError, ToolFailure
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
-from callboard.actors.commands.mcp import ConnectionLostError
 from callboard.messages import (
     Command,
     CommandResult,
@@ -24,7 +23,7 @@ from callboard.messages import (
     maker,
     reason_of,
 )
-from callboard.surfaces import EffectGuard, InDoubtError
+from callboard.surfaces import EffectGuard, InDoubtError, ToolError
 
 if TYPE_CHECKING:
     from callboard.actors.commands._toolbox import Tools
@@ -100,7 +99,7 @@ class Dispatcher:
             guard.void()
             self.report(command, lease, stopped(command, guard))
             raise
-        except (ToolFailure, McpToolError, LeaseVoidError, UnknownSecretError) as failure:
+        except _tool_errors() as failure:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError | InDoubtError)
             if isinstance(failure, BadAnswerError):
@@ -197,3 +196,13 @@ def stopped(command: Command, guard: EffectGuard) -> CommandResult:
         in_doubt=True,
         arguments=command.parameters,
     )
+
+
+def _tool_errors() -> tuple[type[BaseException], ...]:
+    """Return the errors with a text for the model.
+
+    The MCP library's own is one of them, where a program has imported that library.
+    """
+    mcp = sys.modules.get("mcp.server.mcpserver.exceptions")
+    own = (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError)
+    return own if mcp is None else (*own, mcp.ToolError)

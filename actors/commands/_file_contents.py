@@ -11,8 +11,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from openpyxl.xml.functions import fromstring  # it resolves no entities
-
 if TYPE_CHECKING:
     from pathlib import Path
     from xml.etree.ElementTree import Element
@@ -75,7 +73,10 @@ def contents_in(name: str, data: bytes) -> Contents | None:
 
 
 def _parsed(data: bytes) -> Element:
-    element: Element = fromstring(data)
+    """Parse a part of a document, without resolving entities."""
+    from lxml import etree
+
+    element: Element = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
     return element
 
 

@@ -10,12 +10,12 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 from pydantic_core import SchemaError, SchemaValidator, core_schema
-from referencing import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from jsonschema import ValidationError
 
 _SCHEMAS = (
     "additionalProperties",
@@ -120,7 +120,9 @@ def _convert_required(schema: dict[str, Any]) -> None:
 
 def validator_of(schema: Mapping[str, Any]) -> Any:
     """Return a validator for a schema; it fetches no references."""
-    return _Validator(schema, registry=Registry())
+    from referencing import Registry
+
+    return _validator_class()(schema, registry=Registry())
 
 
 @functools.lru_cache(maxsize=1024)
@@ -138,14 +140,14 @@ def _matches(pattern: object, text: str) -> bool:
     return expression is None or bool(expression.isinstance_python(text))
 
 
-def _pattern(_: object, pattern: object, instance: object, __: object) -> Iterator[jsonschema.ValidationError]:
+def _pattern(_: object, pattern: object, instance: object, __: object) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _matches(pattern, instance):
-        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+        yield _validation_error(f"{instance!r} does not match {pattern!r}")
 
 
 def _pattern_properties(
     validator: Any, patterns: Mapping[str, Any], instance: object, _: object
-) -> Iterator[jsonschema.ValidationError]:
+) -> Iterator[ValidationError]:
     if isinstance(instance, dict):
         for pattern, part in patterns.items():
             if isinstance(pattern, str) and _expression(pattern) is not None:
@@ -156,7 +158,7 @@ def _pattern_properties(
 
 def _additional_properties(
     validator: Any, additional: object, instance: object, schema: Mapping[str, Any]
-) -> Iterator[jsonschema.ValidationError]:
+) -> Iterator[ValidationError]:
     if not isinstance(instance, dict):
         return
     patterns, properties = schema.get("patternProperties", {}), schema.get("properties", {})
@@ -167,16 +169,27 @@ def _additional_properties(
         for name in extra_names:
             yield from validator.descend(instance[name], additional, path=name)
     elif additional is False and extra_names:
-        yield jsonschema.ValidationError(f"there is no {', '.join(map(repr, extra_names))}")
+        yield _validation_error(f"there is no {', '.join(map(repr, extra_names))}")
 
 
-_extended: Any = jsonschema.validators.extend
-_Validator = _extended(
-    jsonschema.Draft202012Validator,
-    {
+def _validation_error(text: str) -> ValidationError:
+    import jsonschema
+
+    return jsonschema.ValidationError(text)
+
+
+@functools.cache
+def _validator_class() -> Any:
+    """Return the class of a validator whose patterns are those of Rust.
+
+    `unevaluatedProperties` still reads them as Python's.
+    """
+    import jsonschema
+
+    extend: Any = jsonschema.validators.extend
+    keywords = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
-    },
-)
-"""A validator whose patterns are those of Rust; `unevaluatedProperties` still reads them as Python's."""
+    }
+    return extend(jsonschema.Draft202012Validator, keywords)

@@ -10,12 +10,11 @@ import contextlib
 import functools
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
 from callboard.actors.commands._bound_tools import LocalTool, schema_problem
 from callboard.messages import CLOSE, OPEN, AgentKind, CommandType, Effect, Hazard, Target, TargetKind
-from callboard.surfaces import Server, ServerTool, ToolError
+from callboard.surfaces import Server, ServerTool, ToolError, ToolFunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +64,7 @@ def _has(server: Server, method: str) -> bool:
 
 
 def _door(name: str, function: Any, description: str) -> ServerTool:
-    tool = Tool.from_function(function, name=name, description=description)
+    tool = ToolFunction.of(function, description, name)
     agents, hazards = frozenset({AgentKind.HOST}), frozenset({Hazard.LAUNCHES})
     return ServerTool(tool, CommandType.ACTION, Effect.ONCE, agents, frozenset(), hazards)
 
@@ -79,7 +78,7 @@ class OpeningTool(LocalTool):
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Find the target and make the server open or close it."""
-        validated_arguments = self._tool.fn_metadata.validate_arguments(dict(arguments))
+        validated_arguments = self._tool.validate(arguments)
         with guard.active():
             if "application" in validated_arguments:
                 return await self._open(

@@ -6,10 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Generic
 
-import jsonschema
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from callboard.messages import OutputT, OutputTypeError, Task
 
@@ -110,6 +107,10 @@ def _of_pydantic(error: ValidationError) -> Iterator[str]:
 
 
 def _of_schema(schema: dict[str, JsonValue], value: JsonValue) -> Iterator[str]:
+    import jsonschema
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
     validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # fetches no references
     try:
         for error in validator.iter_errors(value):

@@ -6,10 +6,6 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from callboard.messages import pointed_at
 
 if TYPE_CHECKING:
@@ -210,6 +206,10 @@ def _by_options(value: Any, options: Iterable[object], root: Schema, depth: int)
 
     A value that fits an option stays as it is. If it fits none, all options apply.
     """
+    import jsonschema
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
     checker = jsonschema.Draft202012Validator(root, registry=Registry())  # fetches no references
     try:
         if any(checker.evolve(schema=option).is_valid(value) for option in options):

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from callboard.messages import reason_of
-from callboard.surfaces._surface import InDoubtError, ToolError
+from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.android._adb_process import AdbProcess
 
 if TYPE_CHECKING:

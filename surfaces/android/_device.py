@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from callboard.messages import Box
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.android._adb import AdbError
 from callboard.surfaces.android._hierarchy import Hierarchy, HierarchyError
 

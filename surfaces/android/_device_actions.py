@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from callboard.messages import Probe
 from callboard.surfaces import committing, current_call
-from callboard.surfaces._surface import InDoubtError, ToolError
+from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.android._device import FOLDER
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from callboard.config import write_own
-from callboard.surfaces._surface import InDoubtError, ToolError
+from callboard.surfaces._tool_function import InDoubtError, ToolError
 
 if TYPE_CHECKING:
     from pathlib import Path

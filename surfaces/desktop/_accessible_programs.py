@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from callboard.surfaces import committing
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.desktop._bus import BusConnection
 from callboard.surfaces.desktop._calls import (
     ANSWER_SECONDS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.surfaces import committing
 from callboard.surfaces._numbers import parse_number, separator_of
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.desktop._calls import ATSPI, BUS, NOTHING, Ask, BusError, attribute, method, value
 from callboard.surfaces.desktop._tree import ObjectState
 

@@ -16,7 +16,7 @@ from Xlib import X, Xatom, display
 from Xlib.ext import res
 from Xlib.protocol import event, request
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from Xlib import XK, X
 from Xlib.ext import xtest
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

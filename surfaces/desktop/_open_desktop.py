@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.surfaces import committing
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.desktop._accessible_programs import AccessiblePrograms
 from callboard.surfaces.desktop._calls import method, states
 from callboard.surfaces.desktop._clipboard import Clipboard

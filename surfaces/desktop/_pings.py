@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from Xlib import X, display, error
 from Xlib.protocol import event, rq
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from callboard.surfaces import committing
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.desktop._calls import NOTHING, BusError, method
 from callboard.surfaces.desktop._places import CLIPS, below, covering, in_popup, visible_part, window_of
 from callboard.surfaces.desktop._view import CONTROLS, label_of

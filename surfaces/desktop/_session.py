@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.desktop._holder import RUNTIME
 from callboard.surfaces.desktop._processes import command_name, environment_of, is_alive
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from callboard.messages import LookBudget
 from callboard.surfaces import committing
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.desktop._calls import BusError, attribute, method, states, value
 from callboard.surfaces.desktop._places import window_of
 from callboard.surfaces.desktop._pointed import OutOfReachError, PointedControls

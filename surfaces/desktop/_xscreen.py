@@ -16,7 +16,7 @@ from Xlib.ext import composite, res
 from Xlib.protocol import event, rq
 
 from callboard.messages import Box
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
 from callboard.config import fits
@@ -335,21 +334,6 @@ class DocumentServer(Server):
         entries = [entry for owner in owners for entry in map(_wrap_tool, collect(owner))]
         return tuple(sorted(entries, key=lambda entry: (entry.name, sorted(entry.roots))))
 
-    def mcp_server(self) -> MCPServer:
-        """Make a stand-alone MCP server.
-
-        A tool name that both applications use gets the application's name as a prefix.
-        """
-        entries = self.tools()
-        names = [entry.name for entry in entries]
-        tools = [
-            entry.tool
-            if names.count(entry.name) == 1
-            else entry.tool.model_copy(update={"name": "_".join([*sorted(entry.roots), entry.name])})
-            for entry in entries
-        ]
-        return MCPServer(self.name, tools=tools)
-
     @tool(effect=Effect.READ, agents=HOST, type=CommandType.DATA_COLLECTION)
     def list_windows(self) -> list[Target]:
         """List the documents of the workspace."""
@@ -466,7 +450,7 @@ def _wrap_tool(entry: ServerTool) -> ServerTool:
     """Let a tool report which part of a document made it fail."""
     if inspect.iscoroutinefunction(entry.tool.fn):
         return entry
-    return replace(entry, tool=entry.tool.model_copy(update={"fn": report_unreadable_part(entry.tool.fn)}))
+    return replace(entry, tool=replace(entry.tool, fn=report_unreadable_part(entry.tool.fn)))
 
 
 def _root(document: str) -> str:

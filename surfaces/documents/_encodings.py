@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 Encoding = Annotated[
     str, Field(description="The file's encoding, such as cp1250 or utf-16; auto detects it, and may guess.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import Edited, replacing
 from callboard.surfaces.documents._tables import short
 

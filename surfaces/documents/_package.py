@@ -18,7 +18,7 @@ from callboard.surfaces.documents import _office
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from callboard.surfaces._surface import ToolError
+    from callboard.surfaces._tool_function import ToolError
     from callboard.surfaces.documents._workspace import Snapshot
 
 Element: TypeAlias = Any

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 from pydantic import Field, JsonValue
 
 from callboard.messages import did_you_mean, one_line
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from docx.oxml.ns import qn
 from docx.table import Table
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import listed, nearest, same_words, short, single_match
 from callboard.surfaces.documents.word import (
     find_all,

@@ -28,7 +28,7 @@ from callboard.surfaces import (
     sync_folder,
     write_lock,
 )
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._other_formats import advice_on
 
 if TYPE_CHECKING:

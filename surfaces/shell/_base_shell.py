@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.config import HostLog, own_folder, write_own
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.shell.judging import PATH, is_special
 
 NO_NULL = r"^[^\x00]*$"

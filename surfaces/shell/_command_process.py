@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import create_own, own_folder, write_own
-from callboard.surfaces._surface import InDoubtError, ToolError
+from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.shell._runner import claim, start_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from callboard.surfaces import committing, delete_stale_spares, foresee, replace_file, spare_file, write_lock
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

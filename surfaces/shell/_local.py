@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from callboard.config import own_folder, write_own
 from callboard.messages import SettingsError
 from callboard.surfaces import delete_stale_spares
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.shell._base_shell import ENVIRONMENT, KEPT_DAYS, BaseShell, FinalState, exports_of
 from callboard.surfaces.shell._command_process import CommandStage, LocalProcess, folder_of
 from callboard.surfaces.shell._files import LocalFiles

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.config import HostLog, own_folder, write_own
-from callboard.surfaces._surface import InDoubtError, ToolError
+from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.shell._base_shell import KEPT_DAYS, BaseShell, FinalState, exports_of
 from callboard.surfaces.shell._command_process import (
     MOST_BYTES,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.surfaces import committing, foresee
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.shell._files import LONGEST_LINE, MOST_BYTES, Match, ShellFiles, mark
 from callboard.surfaces.shell.judging import PATH, Disk, RemoteDisk
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import asyncssh
 
 from callboard.messages import reason_of
-from callboard.surfaces._surface import InDoubtError, ToolError
+from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.shell._ssh_channel import ScriptChannel
 
 if TYPE_CHECKING:

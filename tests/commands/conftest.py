@@ -12,7 +12,8 @@ from typing import Any, TextIO
 
 import pytest
 
-from callboard.actors.commands import Dispatcher, McpSession, Secrets
+from callboard.actors.commands import Dispatcher, Secrets
+from callboard.actors.commands.mcp import McpSession
 from callboard.actors.runtime import EventStream, Lanes, Lease, SystemClock, VirtualClock
 from callboard.messages import Command, CommandResult, Target
 from callboard.testing import MemoryServer

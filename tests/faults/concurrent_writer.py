@@ -28,7 +28,7 @@ def called(server: Any, root: str, tool: str, arguments: dict[str, Any]) -> Any:
     """Call a tool."""
     entries = [entry for entry in server.tools() if entry.name == tool]
     entry = next(entry for entry in entries if len(entries) == 1 or root in entry.roots)
-    answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments(arguments))
+    answer = entry.tool.fn(**entry.tool.validate(arguments))
     return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
 
 

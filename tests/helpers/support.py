@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from callboard import ModelRequest, Supervisor, Task
-from callboard.__main__ import app
+from callboard.terminal import app
 from callboard.testing import MemoryServer
 
 PATIENCE = 60

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_SHIPPED = {"tests", "docs", "examples", "benchmarks", "build"}
 
 LAYERS = [
+    {"_lazy_names"},
     {"messages"},
     {"config"},
     {"models", "surfaces", "journal", "pictures", "observe", "states"},
@@ -47,6 +48,7 @@ LAYERS = [
 
 TESTING_MAY_IMPORT = {
     *(
+        "_lazy_names",
         "config",
         "journal",
         "messages",
@@ -369,8 +371,13 @@ def test_no_module_uses_relative_imports():
     assert against == []
 
 
-def test_imports_inside_functions_are_optional_extras_only():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+IMPORTS_WHAT_IT_RUNS = {"callboard.__main__", "callboard.terminal._command_line"}
+"""A command imports its parts when it is called, so that help and completion come at once."""
+
+
+def test_imports_inside_functions_are_extras_or_named_as_heavy():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = pyproject["project"]
     wanted = [
         re.match(r"[\w-]+", requirement)[0].replace("_", "-")
         for extra, requirements in project["optional-dependencies"].items()
@@ -383,8 +390,14 @@ def test_imports_inside_functions_are_optional_extras_only():
         if any(project.replace("_", "-") in wanted for project in projects)
     }
     extras |= {"pdfminer", "resource"}  # the first comes with pdfplumber, the second with Unix alone
+    heavy = {"lxml", *pyproject["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-module-level-imports"]}
     against = [
-        str(found) for found in all_imports() if found.in_function and found.imported.split(".")[0] not in extras
+        str(found)
+        for found in all_imports()
+        if found.in_function
+        and found.importer not in IMPORTS_WHAT_IT_RUNS
+        and found.imported.split(".")[0] not in extras | heavy
+        and not any(found.imported == name or found.imported.startswith(f"{name}.") for name in heavy)
     ]
     assert against == []
 

@@ -148,9 +148,8 @@ def test_the_tree_in_the_source_names_every_error():
     assert sorted(drawn) == sorted(callboard.errors.__all__)
 
 
-def test_callboards_tool_error_is_also_the_one_of_mcp():
+def test_tool_error_is_callboards_own():
     assert issubclass(callboard.ToolError, CallboardError)
-    assert issubclass(callboard.ToolError, McpToolError)
     assert callboard.ToolError.__module__.startswith("callboard.")
     assert callboard.surface.ToolError is callboard.errors.ToolError is callboard.ToolError
 

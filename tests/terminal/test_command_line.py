@@ -26,11 +26,10 @@ from typer.testing import CliRunner, Result
 
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
 from callboard.messages import AgentKind, Message
-from callboard.terminal import Attendance, TaskDisplay, TaskSession, play
+from callboard.terminal import EXIT_CODES, INTERRUPTED, USAGE, Attendance, TaskDisplay, TaskSession, app, play
 from callboard.terminal._board import pictures
 from support import PATIENCE
 

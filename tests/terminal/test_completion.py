@@ -20,9 +20,8 @@ from typer.testing import Result
 
 import forks
 from callboard import Supervisor, Task
-from callboard.__main__ import app
 from callboard.messages import AgentKind
-from callboard.terminal import completion_script, task_ids
+from callboard.terminal import app, completion_script, task_ids
 from support import FINISH, PATIENCE
 
 BASH, ZSH = shutil.which("bash"), shutil.which("zsh")

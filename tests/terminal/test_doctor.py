@@ -15,9 +15,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from callboard.__main__ import app
 from callboard.journal import JournalFile
-from callboard.terminal import _doctor
+from callboard.terminal import _doctor, app
 from callboard.terminal._doctor import Finding, extras, findings, missing_distributions
 
 Call = Callable[..., Result]

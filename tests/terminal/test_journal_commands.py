@@ -23,10 +23,9 @@ from typer.testing import CliRunner, Result
 
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.journal import JournalFile, JournalReader
 from callboard.messages import JournalError, SupervisorStoppedError
-from callboard.terminal import TaskDisplay
+from callboard.terminal import EXIT_CODES, INTERRUPTED, USAGE, TaskDisplay, app
 from support import PATIENCE
 
 Call = Callable[..., Result]
@@ -593,7 +592,7 @@ def test_an_error_in_a_run_names_the_command_that_continues(
     def fails(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("callboard.__main__.play", fails)
+    monkeypatch.setattr("callboard.terminal.play", fails)
     result = call("run", folder(FINISH))
     assert result.exit_code == EXIT_CODES[Outcome.ERROR]
     told = [line for line in result.stderr.splitlines() if line.startswith("callboard: ") and "warning" not in line]

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.__main__ import USAGE
 from callboard.messages import AgentKind
+from callboard.terminal import USAGE
 from callboard.terminal._commands import model_options, models_of
 from callboard.terminal._journals import resume_command
 

@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 
 import forks
 from callboard import Outcome, Settings, Task
-from callboard.__main__ import EXIT_CODES, app
-from callboard.terminal import demo_names
+from callboard.terminal import EXIT_CODES, app, demo_names
 
 Call = Callable[..., Result]
 FILES = {

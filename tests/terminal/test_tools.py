@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from callboard.__main__ import app
+from callboard.terminal import app
 from callboard.terminal._tool_list import ArgumentListing, arguments_of
 
 Call = Callable[..., Result]

@@ -185,7 +185,7 @@ class SlowDocuments(DocumentServer):
             self.go.wait(HELD)
             return entry.tool.fn(**given)
 
-        return dataclasses.replace(entry, tool=entry.tool.model_copy(update={"fn": insert}))
+        return dataclasses.replace(entry, tool=dataclasses.replace(entry.tool, fn=insert))
 
 
 def documents(folder):

@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, JSONRPCNotification
 from pydantic import ValidationError
 
-from callboard.actors.commands._bound_tools import ToolFailure
+from callboard.actors.commands._bound_tools import ConnectionLostError
 from callboard.actors.commands.mcp._connection_errors import CUT_OFF, LISTING, TOO_LONG, foreign, unreadable, why
 from callboard.actors.commands.mcp._pending_requests import UNREADABLE, PendingRequests, not_finite, quoted
 from callboard.actors.commands.mcp._program_log import ProgramLog
@@ -48,13 +48,6 @@ CHECK_SECONDS = 5.0
 
 LISTING_PAUSE = 0.2
 """The least seconds between two lists of a server's changed tools."""
-
-
-class ConnectionLostError(ToolFailure):
-    """The outcome of a call is unknown.
-
-    The connection ended during the call, or the answer is unreadable.
-    """
 
 
 class About(NamedTuple):

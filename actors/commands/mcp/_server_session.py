@@ -5,30 +5,30 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._bound_tools import (
     BoundTool,
+    ConnectionLostError,
     ToolFailure,
     declared_secret,
     effect_of,
     schema_problem,
 )
 from callboard.actors.commands._canonical import by_schema
+from callboard.actors.commands._mcp_programs import program_needed
 from callboard.actors.commands._modern_schema import modern
 from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.commands._unmatched import nearest
 from callboard.actors.commands.mcp._bounded_content import answer_of
 from callboard.actors.commands.mcp._running_calls import RunningCalls
-from callboard.actors.commands.mcp._server_connection import About, ConnectionLostError, McpConnection, Tell
+from callboard.actors.commands.mcp._server_connection import About, McpConnection, Tell
 from callboard.actors.commands.mcp._server_restarts import McpRestarts
 from callboard.config import McpTool, in_url, masked
 from callboard.messages import CommandType, Effect, Hazard, SettingsError, reason_of
 from callboard.models import ToolInfo
-from callboard.surfaces import UNKNOWN, Need, check_needs, current_call
+from callboard.surfaces import UNKNOWN, check_needs, current_call
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -344,26 +344,3 @@ class RemoteTool(BoundTool):
                 raise ToolFailure(msg) from error
             msg = f"{error}: whether it was done is in doubt"
             raise ConnectionLostError(msg) from error
-
-
-_BROUGHT_BY = {
-    "docker": "apt install docker.io",
-    "node": "apt install nodejs",
-    "npm": "apt install npm",
-    "npx": "apt install npm",
-    "podman": "apt install podman",
-    "uv": "pip install uv",
-    "uvx": "pip install uv",
-}
-"""The commands that install the programs which usually start MCP servers."""
-
-
-def program_needed(server: McpServer) -> tuple[Need, ...]:
-    """Return the program that a server needs.
-
-    None for HTTP or a relative path.
-    """
-    command = server.command
-    if command is None or (os.path.dirname(command) and not Path(command).is_absolute()):  # noqa: PTH120 - ./server
-        return ()
-    return (Need.program(command, _BROUGHT_BY.get(command, "")),)

@@ -7,7 +7,7 @@ import re
 import zoneinfo
 from typing import TYPE_CHECKING, Any
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.calendar import _event_series as series
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from lxml import etree
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents.excel._cell_formats import hide_column, set_width, width_at
 from callboard.surfaces.documents.excel._cell_ranges import check_empty, several_blocks, spread, writable, write_cells

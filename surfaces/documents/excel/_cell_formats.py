@@ -11,7 +11,7 @@ from lxml import etree
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._tables import Color, clean, color_code
 

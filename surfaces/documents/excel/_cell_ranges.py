@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.excel._cell_formats import set_width, width_at
 from callboard.surfaces.documents.excel._cell_values import NOT_COMPUTED
 from callboard.surfaces.documents.excel._formula_results import results_of

@@ -10,7 +10,7 @@ from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.utils import quote_sheetname
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID, local, rels_of
 from callboard.surfaces.documents.excel._charts import drawings_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from openpyxl.utils.datetime import from_excel, from_ISO8601, to_excel
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, field_validator
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import clean
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from openpyxl.chart.series_factory import SeriesFactory
 from openpyxl.utils import get_column_letter
 from openpyxl.xml.functions import tostring
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID, RELATIONSHIPS, Element, local
 from callboard.surfaces.documents._tables import short

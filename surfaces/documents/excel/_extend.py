@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openpyxl.utils import get_column_letter
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents.excel._cell_references import all_formulas, bounds_of, rewritten

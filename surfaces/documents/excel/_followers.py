@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents.excel._charts import drawings_of
 from callboard.surfaces.documents.excel._formula_text import translated

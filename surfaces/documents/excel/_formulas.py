@@ -12,7 +12,7 @@ from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.utils import column_index_from_string, get_column_letter, quote_sheetname
 
 from callboard.messages import did_you_mean
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import short
 from callboard.surfaces.documents.excel._cell_references import areas, bounds_of, functions, ranges
 from callboard.surfaces.documents.excel._cell_values import DATE_CODE, SPAN_CODE

@@ -7,7 +7,7 @@ import re
 from openpyxl.utils import FORMULAE
 
 from callboard.messages import did_you_mean
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.excel._cell_references import functions
 
 _NEWER = frozenset({

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID, Element
 from callboard.surfaces.documents.excel._cell_values import escape, unescape

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from openpyxl.utils import get_column_letter
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents.excel._sheet import area_of, where_of
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from callboard.surfaces._numbers import parse_number
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._find_text import find_pattern, variants_in
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID

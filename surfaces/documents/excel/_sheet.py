@@ -15,7 +15,7 @@ from lxml import etree
 from openpyxl.utils import column_index_from_string, get_column_letter, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents.excel._cell_values import (
     DATE_CODE,

@@ -10,7 +10,7 @@ from openpyxl.utils import column_index_from_string, get_column_letter, range_bo
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.messages import Control
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import nearest, short
 from callboard.surfaces.documents.excel._cell_values import NOT_COMPUTED
 from callboard.surfaces.documents.excel._charts import charts_of

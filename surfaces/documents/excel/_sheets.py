@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import MAIN, q
 from callboard.surfaces.documents._package import R_ID
 from callboard.surfaces.documents._tables import clean

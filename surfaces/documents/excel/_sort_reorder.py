@@ -9,7 +9,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._collation import order_of
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents.excel._cell_formats import column_look, set_column_look

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from callboard.messages import did_you_mean
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.excel._cell_references import all_formulas
 from callboard.surfaces.documents.excel._cell_values import escape
 from callboard.surfaces.documents.excel._named_tables import check_header, tables_of

@@ -12,7 +12,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.excel._cell_ranges import filled_positions
 from callboard.surfaces.documents.excel._cell_values import Date, parse_span, to_json
 from callboard.surfaces.documents.excel._formula_results import fill_results, need_result

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openpyxl.utils.datetime import from_excel
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import short
 from callboard.surfaces.documents.excel._cell_references import areas, bounds_of

@@ -11,7 +11,7 @@ import openpyxl
 from lxml import etree
 from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import Edited, q
 from callboard.surfaces.documents._package import CONTENT_TYPES, R_ID, Element, Package
 from callboard.surfaces.documents._workspace import fingerprint

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._tables import listed, nearest, same_words, single_match
 from callboard.surfaces.documents.excel._cell_ranges import filled_positions, positions_in, several_blocks

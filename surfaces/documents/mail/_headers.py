@@ -14,7 +14,7 @@ from email.header import decode_header
 from email.parser import BytesParser
 from typing import TYPE_CHECKING
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -11,7 +11,7 @@ from docx.oxml.ns import qn
 from docx.table import Table
 from docx.text.paragraph import Paragraph
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents import _office
 from callboard.surfaces.documents._package import CONTENT_TYPES
 from callboard.surfaces.documents.word._document_package import WordPackage

@@ -10,7 +10,7 @@ from docx.oxml.ns import qn
 from docx.oxml.table import CT_Tbl
 from docx.shared import Twips
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._grids import Grid, decimals_of, padded
 from callboard.surfaces.documents._tables import clean
 from callboard.surfaces.documents._total_words import totals_at_end

@@ -11,7 +11,7 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph
 
 from callboard.messages import Control
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import nearest, short
 from callboard.surfaces.documents.word._document import visible_text
 from callboard.surfaces.documents.word._document_tables import cell_text, cells_of, rows_of

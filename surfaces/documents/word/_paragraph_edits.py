@@ -11,7 +11,7 @@ from docx.oxml.ns import qn
 from docx.text.paragraph import Paragraph
 from docx.text.run import Run
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import clean
 from callboard.surfaces.documents.word._document import paragraph_of, shown_texts, visible_text
 from callboard.surfaces.documents.word._text_sources import (

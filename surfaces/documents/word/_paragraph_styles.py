@@ -10,7 +10,7 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import nsdecls, qn
 from docx.oxml.parser import parse_xml
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from docx.oxml.ns import qn
 
-from callboard.surfaces._surface import ToolError
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 from mcp_types import CallToolResult, ImageContent, ResourceLink, TextContent
 
-from callboard.actors.commands import McpSession, ToolFailure
+from callboard.actors.commands import ToolFailure
+from callboard.actors.commands.mcp import McpSession
 from callboard.actors.commands.mcp._bounded_content import MOST_CHARACTERS, MOST_PICTURES, answer_of
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus

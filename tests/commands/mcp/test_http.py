@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
-from callboard.actors.commands import McpSession
-from callboard.actors.commands.mcp import _server_connection
+from callboard.actors.commands.mcp import McpSession, _server_connection
 from callboard.actors.commands.mcp._transport import LEAVES_SECONDS, BoundedTransport
 from callboard.config import McpServer, Settings
 from callboard.messages import SettingsError

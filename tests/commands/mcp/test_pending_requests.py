@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession
+from callboard.actors.commands.mcp import McpSession
 from callboard.actors.commands.mcp._pending_requests import (
     LONGEST_QUOTE,
     REMEMBERED,

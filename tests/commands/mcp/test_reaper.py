@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession
-from callboard.actors.commands.mcp import _reaper, _transport
+from callboard.actors.commands.mcp import McpSession, _reaper, _transport
 from callboard.config import McpServer, Settings
 from support import PATIENCE
 

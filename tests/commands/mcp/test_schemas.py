@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp_types import Tool
 
-from callboard.actors.commands import McpSession
+from callboard.actors.commands.mcp import McpSession
 from callboard.actors.commands.mcp._server_session import RemoteTool
 from callboard.config import McpServer, Settings
 from support import PATIENCE, lone

@@ -16,8 +16,7 @@ import httpx2
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession
-from callboard.actors.commands.mcp import _server_connection, _server_restarts, _transport
+from callboard.actors.commands.mcp import McpSession, _server_connection, _server_restarts, _transport
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus
 from forks import Program

@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from callboard.actors.commands import McpSession, ToolFailure
+from callboard.actors.commands import ToolFailure
 from callboard.actors.commands._bound_tools import schema_problem
+from callboard.actors.commands.mcp import McpSession
 from callboard.actors.runtime import Lease
 from callboard.config import McpServer, Settings
 from callboard.messages import CommandType, Effect, LeaseVoidError, ResultStatus, SettingsError

@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession, McpSurface
-from callboard.actors.commands.mcp import _server_restarts, _server_session
+from callboard.actors.commands.mcp import McpSession, McpSurface, _server_restarts, _server_session
 from callboard.actors.commands.mcp._server_connection import About
 from callboard.actors.commands.mcp._server_target import LONGEST_INSTRUCTIONS
 from callboard.config import McpServer, Settings

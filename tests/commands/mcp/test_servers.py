@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
-from callboard.actors.commands import Asked, McpSession
+from callboard.actors.commands import Asked
+from callboard.actors.commands.mcp import McpSession
 from callboard.config import McpServer
 from callboard.messages import Effect, Hazard, SettingsError
 from support import PATIENCE, lone

@@ -8,7 +8,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED
 
-from callboard.actors.commands import McpSession
+from callboard.actors.commands.mcp import McpSession
 from callboard.actors.commands.mcp._connection_errors import why
 from callboard.actors.commands.mcp._program_log import ProgramLog
 from callboard.config import McpServer, Settings

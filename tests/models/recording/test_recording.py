@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import Expected, FunctionModel, ModelAnswer, Outcome, Settings, Supervisor, Task
-from callboard.__main__ import USAGE
 from callboard.messages import (
     AgentKind,
     CommandResult,
@@ -32,6 +31,7 @@ from callboard.models import RecordedModel, ToolInfo, recorder
 from callboard.models.recording._recorded import MatchBy, recorded_model
 from callboard.models.recording._recording_model import Recorded, Recording, RecordingModel
 from callboard.models.recording._request_digest import RequestDigest
+from callboard.terminal import USAGE
 from callboard.testing import MemoryServer
 from support import PATIENCE, command_line
 

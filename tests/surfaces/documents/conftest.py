@@ -49,7 +49,7 @@ def call(server: DocumentServer) -> Call:
         foreseen: list[Any] = []
         keeper = SimpleNamespace(foresee=lambda *noted: foreseen.append(noted), keep_version=lambda *_: None)
         with (guard or EffectGuard(Lease("here", 1), keeper=keeper)).active():
-            answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments({**arguments, **bound}))
+            answer = entry.tool.fn(**entry.tool.validate({**arguments, **bound}))
             if inspect.iscoroutine(answer):
                 answer = asyncio.run(answer)
         if foreseen:  # the answer that a crash right after the write must not lose
