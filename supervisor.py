@@ -113,7 +113,7 @@ class Supervisor:
     def __repr__(self) -> str:
         """Show the state, servers and journal, without waiting for a thread."""
         state = "stopped" if self._leftovers is not None else "stopping" if self._assembly.client.closed else "running"
-        names = ", ".join([*(server.name for server in self._assembly.servers), *self.settings.mcp_servers])
+        names = ", ".join([*(surface.name for surface in self._assembly.surfaces), *self.settings.mcp_servers])
         journal = self.settings.journal.path or "in memory"
         return f"<{type(self).__name__} {state}, servers: {names or 'none'}, journal: {journal}>"
 
@@ -336,8 +336,8 @@ class Supervisor:
         )
 
     def _server_health(self) -> Iterator[ServerHealth]:
-        for server in self._assembly.servers:
-            yield ServerHealth(name=server.name, state="ready")
+        for surface in self._assembly.surfaces:
+            yield ServerHealth(name=surface.name, state="ready")
         for session in self._assembly.sessions:
             yield ServerHealth(name=session.name, state="ready" if session.ready else "disconnected")
         for name, reason in self._assembly.left_out.items():

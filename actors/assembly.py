@@ -22,7 +22,7 @@ from callboard.actors.commands import (
     MayChange,
     Policy,
     Secrets,
-    ServerLifecycle,
+    SurfaceLifecycle,
     TargetLookup,
     Toolbox,
 )
@@ -65,7 +65,7 @@ from callboard.actors.runtime import (
 from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts
 from callboard.messages import AgentKind, EventName, SupervisorStoppedError
 from callboard.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
-from callboard.surfaces import Server, named_servers
+from callboard.surfaces import Server, make_surfaces
 
 if TYPE_CHECKING:
     import threading
@@ -88,7 +88,7 @@ class Assembly:
         self,
         settings: Settings,
         models: Mapping[str, Model | Callable[..., Any]],
-        servers: Sequence[Server],
+        surfaces: Sequence[Server],
         agents: Sequence[AgentSpec],
         checks: Mapping[str, Callable[..., Any]],
         clock: Clock | None,
@@ -105,7 +105,7 @@ class Assembly:
             self.named_models = NamedModels(settings)
             self.secrets = Secrets(settings.secrets, keys_of(settings))
             named = self._all_models(models)
-            self.servers = servers = _all_servers(settings, servers, clock)
+            self.surfaces = surfaces = _all_surfaces(settings, surfaces, clock)
             self.metrics = Metrics() if settings.observe.metrics else None
             self.traces = Traces(settings=settings) if settings.observe.traces else None
             self.clock = clock or SystemClock("callboard-clock")
@@ -128,14 +128,14 @@ class Assembly:
             self.sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             self.left_out = left_out = self._open_sessions()
-            self._open_servers([*servers, *self._mcp_surfaces()], undo)
+            self._open_surfaces([*surfaces, *self._mcp_surfaces()], undo)
             services = self._services(named)
             for task in opened.today:
                 services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
             pipelines = {kind: pipeline(spec, services) for kind, spec in self.agents.items()}
             self.client = RootClient(
                 Root.start(
-                    services, pipelines, self.server_lifecycle, self.jobs, self.schedulers, first_token=opened.token
+                    services, pipelines, self.surface_lifecycle, self.jobs, self.schedulers, first_token=opened.token
                 )
             )
             self.submission = self._new_submission()
@@ -161,17 +161,17 @@ class Assembly:
         self.task_models = TaskModels(named, self.named_models, wrap)
         return named
 
-    def _open_servers(self, servers: Sequence[Server], undo: ExitStack) -> None:
+    def _open_surfaces(self, surfaces: Sequence[Server], undo: ExitStack) -> None:
         """Open the servers that have targets."""
         settings = self.settings
-        self.toolbox = Toolbox(servers, self.sessions, self.lanes, kinds=self.agents)
+        self.toolbox = Toolbox(surfaces, self.sessions, self.lanes, kinds=self.agents)
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
         seconds = settings.limits.command_seconds
-        self.server_lifecycle = ServerLifecycle(servers, self.lanes, self.loop, file, self.clock.elapsed)
+        self.surface_lifecycle = SurfaceLifecycle(surfaces, self.lanes, self.loop, file, self.clock.elapsed)
         undo.callback(self.lanes.close, STOP_SECONDS)
-        self.server_lifecycle.open(seconds)
-        undo.callback(self.server_lifecycle.close, STOP_SECONDS)
-        self.lookup = TargetLookup(servers, self.lanes, self.loop, seconds, self.agents)
+        self.surface_lifecycle.open(seconds)
+        undo.callback(self.surface_lifecycle.close, STOP_SECONDS)
+        self.lookup = TargetLookup(surfaces, self.lanes, self.loop, seconds, self.agents)
         self.lookup.refuse_shared_ids([session.target_server for session in self.sessions if session.on_target])
 
     def _session(self, name: str) -> McpSession:
@@ -307,7 +307,7 @@ class Assembly:
         with contextlib.suppress(SupervisorStoppedError):
             leftovers += _late("an agent", self.client.ask(StopAgents(), answer), timeout)
         blocked = min(timeout, BLOCKED_SECONDS)  # from here on all leases are void: a job that asks for a lane is late
-        leftovers += self.server_lifecycle.close(timeout)
+        leftovers += self.surface_lifecycle.close(timeout)
         leftovers += [f"lane {name}" for name in self.lanes.close(blocked)]
         leftovers += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
@@ -392,16 +392,16 @@ class Assembly:
         return tuple(thread.name for thread in threads if thread.is_alive())
 
 
-def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | None) -> list[Server]:
+def _all_surfaces(settings: Settings, surfaces: Sequence[Server], clock: Clock | None) -> list[Server]:
     """Create the settings' servers, and put them before the host program's."""
-    for server in servers:
-        if not isinstance(server, Server):
-            msg = f"servers: expected Servers, not a {type(server).__name__}"
+    for surface in surfaces:
+        if not isinstance(surface, Server):
+            msg = f"servers: expected Servers, not a {type(surface).__name__}"
             raise TypeError(msg)
     if clock is not None and not isinstance(clock, Clock):
         msg = f"clock: expected a Clock, not a {type(clock).__name__}"
         raise TypeError(msg)
-    return [*named_servers(settings), *servers]
+    return [*make_surfaces(settings), *surfaces]
 
 
 def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:

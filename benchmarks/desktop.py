@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.messages import Look
 from callboard.surfaces import Stage
-from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopSurface
 from callboard.surfaces.desktop._calls import BusError, attribute, method, states
 from callboard.surfaces.desktop._tree import TABLES, ObjectState
 
@@ -68,7 +68,7 @@ def median(what: Callable[[], object], rounds: int) -> float:
     return 1000 * statistics.median(times)
 
 
-def measure(server: DesktopServer, name: str, rounds: int) -> str:
+def measure(server: DesktopSurface, name: str, rounds: int) -> str:
     """Open a program, observe it, and return its row of the table."""
     application = next(target for target in server.targets() if target.id == name)
     window = server.start(application, {})
@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> None:
     stage = Stage("desktop")
     with tempfile.TemporaryDirectory() as folder:
         commands = {name: PROGRAMS[name] for name in options.only}
-        server = DesktopServer("private", folder=Path(folder), applications=commands, installed=False)
+        server = DesktopSurface("private", folder=Path(folder), applications=commands, installed=False)
         server.open(stage)
         try:
             print("| window | controls | look, ms | without a picture | fingerprint | raw walk |")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from callboard.config import ShellSettings
 from callboard.surfaces import Stage
-from callboard.surfaces.shell import ShellServer
+from callboard.surfaces.shell import ShellSurface
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 from ssh_server import USER, SshServer, ssh_server
@@ -30,7 +30,7 @@ ROUNDS = 21
 COMMAND = "true"
 
 
-def contenders(server: ShellServer, machine: SshServer) -> dict[str, Callable[[], object]]:
+def contenders(server: ShellSurface, machine: SshServer) -> dict[str, Callable[[], object]]:
     """Give the ways to run a command, by name in the table."""
     tool = next(entry.tool.fn for entry in server.tools() if entry.name == "run")
 
@@ -72,7 +72,7 @@ def main() -> None:
                 "open": ShellSettings(cwd=folder, isolated=False),
                 "there": ShellSettings(cwd=folder, **machine.section),
             }
-            server = ShellServer(shells)
+            server = ShellSurface(shells)
             server.open(stage)
             try:
                 print("| a command that does nothing | ms |\n|---|--:|")

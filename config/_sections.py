@@ -223,7 +223,7 @@ def _named(name: str) -> str:
     return name
 
 
-ServerName = Annotated[str, AfterValidator(_named)]
+SurfaceName = Annotated[str, AfterValidator(_named)]
 """The name of a server in the settings."""
 
 
@@ -322,7 +322,7 @@ def _apart(servers: dict[str, McpServer]) -> dict[str, McpServer]:
     return servers
 
 
-McpServers = Annotated[dict[ServerName, McpServer], AfterValidator(_apart)]
+McpServers = Annotated[dict[SurfaceName, McpServer], AfterValidator(_apart)]
 """Third-party MCP servers, by name."""
 
 

@@ -29,9 +29,9 @@ from callboard.config._sections import (
     Models,
     ObserveSettings,
     Prompts,
-    ServerName,
     ShellSettings,
     SupervisionSettings,
+    SurfaceName,
     SurfacePlugin,
     SystemSettings,
 )
@@ -102,9 +102,9 @@ class Settings(BaseSettings):
     """The Linux desktop."""
     android: Android = Android()
     """Android devices."""
-    shells: dict[ServerName, ShellSettings] = Field(default_factory=dict)
+    shells: dict[SurfaceName, ShellSettings] = Field(default_factory=dict)
     """Shells for LinuxAgents, by name."""
-    surfaces: dict[ServerName, SurfacePlugin] = Field(default_factory=dict)
+    surfaces: dict[SurfaceName, SurfacePlugin] = Field(default_factory=dict)
     """Surfaces of plug-ins, by name. Other installed plug-ins are not loaded."""
     agents: tuple[str, ...] = ()
     """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from markdown_parts import first_line, table
 
 from callboard.messages import AgentKind, CommandType, Hazard
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.surfaces.documents._documents import OVERWRITING
 from callboard.surfaces.documents._workspace import ROOTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.surfaces import ServerTool
+    from callboard.surfaces import SurfaceTool
 
 _SOMETIMES = dict.fromkeys([*OVERWRITING, "move_file"], Hazard.OVERWRITES) | {"edit_chart": Hazard.DELETES}
 """The hazard that some calls of a tool have."""
@@ -26,9 +26,9 @@ _HIDDEN = {"document", "control_id", "control_name"}
 
 
 @functools.cache
-def _tools() -> tuple[ServerTool, ...]:
+def _tools() -> tuple[SurfaceTool, ...]:
     with tempfile.TemporaryDirectory() as folder:
-        return tuple(entry for entry in DocumentServer(Path(folder)).tools() if entry.offered)
+        return tuple(entry for entry in DocumentSurface(Path(folder)).tools() if entry.offered)
 
 
 def tools_of_format(root: str) -> str:
@@ -42,12 +42,12 @@ def tools_of_hosts() -> str:
     return _listed([e for e in _tools() if AgentKind.HOST in e.agents and e.type is CommandType.ACTION])
 
 
-def _listed(tools: list[ServerTool]) -> str:
+def _listed(tools: list[SurfaceTool]) -> str:
     head = ["tool", "purpose", "arguments", "controls", "effect", "hazards"]
     return table(head, [_row(entry) for entry in tools])
 
 
-def _row(entry: ServerTool) -> list[str]:
+def _row(entry: SurfaceTool) -> list[str]:
     parameters = entry.tool.parameters["properties"].items()
     hazards = [hazard.value for hazard in entry.hazards]
     return [

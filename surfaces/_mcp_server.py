@@ -17,10 +17,10 @@ from callboard.surfaces._tool_function import ToolError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from callboard.surfaces._surface import ServerTool
+    from callboard.surfaces._surface import SurfaceTool
 
 
-def mcp_server(name: str, entries: Sequence[ServerTool]) -> MCPServer:
+def mcp_server(name: str, entries: Sequence[SurfaceTool]) -> MCPServer:
     """Build an MCP server with some tools.
 
     It may be served over stdio or HTTP. A tool name that several applications use gets the
@@ -34,7 +34,7 @@ def mcp_server(name: str, entries: Sequence[ServerTool]) -> MCPServer:
     return MCPServer(name, tools=tools)
 
 
-def _mcp_tool(entry: ServerTool, name: str) -> Tool:
+def _mcp_tool(entry: SurfaceTool, name: str) -> Tool:
     annotations = ToolAnnotations(
         read_only_hint=entry.effect is Effect.READ,
         idempotent_hint=entry.effect in {Effect.READ, Effect.IDEMPOTENT},

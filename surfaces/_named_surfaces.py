@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from callboard.surfaces._need import Need
 
 SHIPPED: Mapping[str, str] = {
-    "documents": "callboard.surfaces.documents:DocumentServer",
-    "desktop": "callboard.surfaces.desktop:DesktopServer",
-    "android": "callboard.surfaces.android:AndroidServer",
-    "shells": "callboard.surfaces.shell:ShellServer",
+    "documents": "callboard.surfaces.documents:DocumentSurface",
+    "desktop": "callboard.surfaces.desktop:DesktopSurface",
+    "android": "callboard.surfaces.android:AndroidSurface",
+    "shells": "callboard.surfaces.shell:ShellSurface",
 }
 """The built-in surfaces: the settings section with their options, and their class, imported on use."""
 
@@ -62,16 +62,16 @@ class NamedSurface:
             SettingsError: If it can't be imported or created, or is not a `Server`.
         """
         factory = import_plugin(self.entry, self.where)
-        server: object = make_plugin(self.entry, factory, settings, self.options, self.where)
-        if not isinstance(server, Server):
-            msg = f"{self.where}: {plugin_text(self.entry)} returned a {type(server).__name__}, not a Server"
+        surface: object = make_plugin(self.entry, factory, settings, self.options, self.where)
+        if not isinstance(surface, Server):
+            msg = f"{self.where}: {plugin_text(self.entry)} returned a {type(surface).__name__}, not a Server"
             raise SettingsError(msg)
-        if getattr(server, "name", None) != self.name:
-            server.name = self.name
-        if server.name != self.name:
+        if getattr(surface, "name", None) != self.name:
+            surface.name = self.name
+        if surface.name != self.name:
             msg = f"{self.where}: {plugin_text(self.entry)} can't be called {self.name!r}"
             raise SettingsError(msg)
-        return server
+        return surface
 
 
 def shipped_surface(name: str, options: Mapping[str, Any] | None = None) -> NamedSurface:
@@ -139,7 +139,7 @@ def surface_needs(settings: Settings) -> Iterator[tuple[str, Need]]:
             yield surface.where, need
 
 
-def named_servers(settings: Settings) -> list[Server]:
+def make_surfaces(settings: Settings) -> list[Server]:
     """Create the servers of all surfaces that the settings name.
 
     Raises:

@@ -30,7 +30,7 @@ class Stage:
             elapsed: Returns seconds on the supervisor's monotonic clock.
         """
         self.elapsed = elapsed
-        self._server = server
+        self._surface = server
         self._journal = journal
         self._folder: Path | None = None
 
@@ -47,12 +47,12 @@ class Stage:
         """
         if self._folder is None:
             if self._journal is None:
-                self._folder = Path(tempfile.mkdtemp(prefix=f"callboard-{self._server}-"))
+                self._folder = Path(tempfile.mkdtemp(prefix=f"callboard-{self._surface}-"))
             else:
                 beside = self._journal.with_name(f"{self._journal.name}.surfaces")
                 own_folder(beside)
-                own_folder(beside / self._server)
-                self._folder = beside / self._server
+                own_folder(beside / self._surface)
+                self._folder = beside / self._surface
         return self._folder
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from callboard.surfaces._need import Need
     from callboard.surfaces._stage import Stage
 
-__all__ = ["UNKNOWN", "InDoubtError", "Server", "ServerTool", "ToolError", "observed", "tool"]
+__all__ = ["UNKNOWN", "InDoubtError", "Server", "SurfaceTool", "ToolError", "observed", "tool"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _MARK = "__callboard_tool__"
@@ -59,7 +59,7 @@ class _Mark:
 
 
 @dataclass(frozen=True)
-class ServerTool:
+class SurfaceTool:
     """One MCP tool of a server, with its effect and agents."""
 
     tool: ToolFunction
@@ -454,7 +454,7 @@ class Server(ABC):
             return f"{self.name}:"
         return f"{self.name}:{target.group or target.id}" if target else f"{self.name}:"
 
-    def tools(self) -> tuple[ServerTool, ...]:
+    def tools(self) -> tuple[SurfaceTool, ...]:
         """Build the tools from the marked methods, sorted by name."""
         return collect(self)
 
@@ -478,14 +478,14 @@ def harmless_reads(hazards: _F) -> _F:
     return hazards
 
 
-def reads_are_harmless(server: Server) -> bool:
+def reads_are_harmless(surface: Server) -> bool:
     """Return whether a server's `hazards` has the mark of `harmless_reads`."""
-    return getattr(server.hazards, _HARMLESS, False)
+    return getattr(surface.hazards, _HARMLESS, False)
 
 
-def observed(server: Server, target: Target, look: Look) -> Observation:
+def observed(surface: Server, target: Target, look: Look) -> Observation:
     """Observe a target, whether or not the server's `observe` takes a `look`."""
-    observe: Callable[..., Observation] = server.observe
+    observe: Callable[..., Observation] = surface.observe
     return observe(target, look) if _takes_look(getattr(observe, "__func__", observe)) else observe(target)
 
 
@@ -494,9 +494,9 @@ def _takes_look(observe: Callable[..., Observation]) -> bool:
     return "look" in inspect.signature(observe).parameters
 
 
-def collect(owner: object) -> tuple[ServerTool, ...]:
+def collect(owner: object) -> tuple[SurfaceTool, ...]:
     """Build tools from the marked methods of an object, sorted by name."""
-    tools: list[ServerTool] = []
+    tools: list[SurfaceTool] = []
     for attribute in sorted(dir(type(owner))):
         function = getattr(type(owner), attribute)
         mark = getattr(function, _MARK, None)
@@ -509,17 +509,17 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
     return tuple(tools)
 
 
-_BUILT: weakref.WeakKeyDictionary[Callable[..., Any], ServerTool] = weakref.WeakKeyDictionary()
+_BUILT: weakref.WeakKeyDictionary[Callable[..., Any], SurfaceTool] = weakref.WeakKeyDictionary()
 """Tools by function, not bound to a server: building a schema takes some milliseconds."""
 
 
 def _unbound(*_: object) -> None:
-    """Stand for the method of a tool that no server owns."""
+    """Stand for the method of a tool that no surface owns."""
 
 
-def _build_tool(method: Callable[..., Any], mark: _Mark) -> ServerTool:
+def _build_tool(method: Callable[..., Any], mark: _Mark) -> SurfaceTool:
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0]
-    return ServerTool(
+    return SurfaceTool(
         ToolFunction.of(method, summary),
         mark.type,
         mark.effect,

@@ -72,12 +72,12 @@ def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) 
     This includes tasks that would end because no person is there to answer.
     """
     task_id = history.task.id
-    servers = {surface.name for surface in named_surfaces(settings)}
+    surfaces = {surface.name for surface in named_surfaces(settings)}
     for assign in history.assigned:
         kind, target = agent_kind(assign.address), assign.target
         if settings.models.of(kind) is None and history.task.model is None:
             fail(f"{task_id} needs a model for {assign.address}, and models.{kind} names none{_ELSEWHERE}")
-        if target is not None and target.server not in servers:
+        if target is not None and target.server not in surfaces:
             fail(f"{task_id} works on {target.id} of the server {target.server!r}, which is not there{_ELSEWHERE}")
     for ask in history.waiting:
         if who.gives_up(ask):

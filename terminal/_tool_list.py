@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands.mcp import McpSession
     from callboard.config import Settings
-    from callboard.surfaces import NamedSurface, ServerTool
+    from callboard.surfaces import NamedSurface, SurfaceTool
 
 
 _DEEPEST = 5
@@ -67,41 +67,41 @@ class ToolListing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerListing:
-    """One server, with its tools."""
+class SurfaceListing:
+    """One surface or MCP server, with its tools."""
 
     name: str
     tools: tuple[ToolListing, ...] = ()
     resource_kinds: tuple[str, ...] = ()
-    """The kinds of resource that rules of the policy can name; none for a server that does not report the resources of
-    a call."""
+    """The kinds of resource that rules of the policy can name; none for a surface that does not report the resources
+    of a call."""
     by_call: tuple[str, ...] = ()
-    """The properties, effect or hazards, that the server may set for a single call."""
+    """The properties, effect or hazards, that the surface may set for a single call."""
     failed: str = ""
     """The reason why its tools are unknown."""
     optional: bool = False
     """Whether a supervisor starts without it."""
 
 
-def offers(settings: Settings, server_name: str = "") -> tuple[ServerListing, ...]:
-    """Describe the tools of all servers.
+def offers(settings: Settings, asked: str = "") -> tuple[SurfaceListing, ...]:
+    """Describe the tools of all surfaces and MCP servers.
 
-    Starts the MCP servers, and ends them; all others are only made, and not opened.
+    Starts the MCP servers, and ends them; surfaces are only made, and not opened.
 
     Args:
         settings: The settings that name them.
-        server_name: The one server to describe; empty for all.
+        asked: The name of the one to describe; empty for all.
 
     Raises:
         SettingsError: If a surface names no plug-in.
     """
-    surfaces = [surface for surface in list(named_surfaces(settings)) if server_name in {"", surface.name}]
-    servers = [name for name in settings.mcp_servers if server_name in {"", name}]
+    surfaces = [surface for surface in list(named_surfaces(settings)) if asked in {"", surface.name}]
+    mcp_servers = [name for name in settings.mcp_servers if asked in {"", name}]
     listed = tuple(_surface(surface, settings) for surface in surfaces)
-    return (*_redacted(listed, settings), *mcp_offers(settings, servers))
+    return (*_redacted(listed, settings), *mcp_offers(settings, mcp_servers))
 
 
-def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerListing, ...]:
+def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[SurfaceListing, ...]:
     """Start MCP servers, describe their tools, and end them."""
     from callboard.actors.commands.mcp import McpSession
 
@@ -109,31 +109,31 @@ def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerListing,
     return _redacted(asyncio.run(_started(sessions, settings)), settings) if sessions else ()
 
 
-def _redacted(listed: Iterable[ServerListing], settings: Settings) -> tuple[ServerListing, ...]:
-    """Redact keys and secrets: a server may reveal its start arguments."""
-    redacted_listings: tuple[ServerListing, ...] = each_text(
+def _redacted(listed: Iterable[SurfaceListing], settings: Settings) -> tuple[SurfaceListing, ...]:
+    """Redact keys and secrets: an MCP server may reveal its start arguments."""
+    redacted_listings: tuple[SurfaceListing, ...] = each_text(
         tuple(listed), Secrets(settings.secrets, keys_of(settings)).redactor("").text
     )
     return redacted_listings
 
 
-def _surface(surface: NamedSurface, settings: Settings) -> ServerListing:
+def _surface(named: NamedSurface, settings: Settings) -> SurfaceListing:
     try:
-        check_needs((surface.where, need) for need in surface.needs(settings))
-        server = surface.make(settings)
+        check_needs((named.where, need) for need in named.needs(settings))
+        surface = named.make(settings)
     except SettingsError as error:
-        return ServerListing(name=surface.name, failed=str(error))
+        return SurfaceListing(name=named.name, failed=str(error))
     limit = settings.limits.command_seconds
-    overrides = {name: getattr(type(server), name) is not getattr(Server, name) for name in ("effect", "hazards")}
-    return ServerListing(
-        name=server.name,
-        tools=tuple(_of_server(tool, limit) for tool in (*server.tools(), *opening_tools(server))),
-        resource_kinds=tuple(server.resource_kinds),
+    overrides = {name: getattr(type(surface), name) is not getattr(Server, name) for name in ("effect", "hazards")}
+    return SurfaceListing(
+        name=surface.name,
+        tools=tuple(_of_surface(tool, limit) for tool in (*surface.tools(), *opening_tools(surface))),
+        resource_kinds=tuple(surface.resource_kinds),
         by_call=tuple(name for name, defined in overrides.items() if defined),
     )
 
 
-def _of_server(tool: ServerTool, limit: float) -> ToolListing:
+def _of_surface(tool: SurfaceTool, limit: float) -> ToolListing:
     return ToolListing(
         name=tool.name,
         description=tool.tool.description,
@@ -148,7 +148,7 @@ def _of_server(tool: ServerTool, limit: float) -> ToolListing:
     )
 
 
-async def _started(sessions: list[McpSession], settings: Settings) -> list[ServerListing]:
+async def _started(sessions: list[McpSession], settings: Settings) -> list[SurfaceListing]:
     """Start MCP servers side by side, list their tools, and end them."""
     try:
         outcomes = await asyncio.gather(*(session.open() for session in sessions), return_exceptions=True)
@@ -157,9 +157,9 @@ async def _started(sessions: list[McpSession], settings: Settings) -> list[Serve
         await asyncio.gather(*(session.close() for session in sessions))
 
 
-def _session(session: McpSession, error: BaseException | None, settings: Settings) -> ServerListing:
+def _session(session: McpSession, error: BaseException | None, settings: Settings) -> SurfaceListing:
     if isinstance(error, SettingsError):
-        return ServerListing(name=session.name, failed=str(error), optional=session.optional)
+        return SurfaceListing(name=session.name, failed=str(error), optional=session.optional)
     if error is not None:
         raise error
     limit = settings.limits.command_seconds
@@ -175,7 +175,7 @@ def _session(session: McpSession, error: BaseException | None, settings: Setting
         )
         for tool in session.tools()
     )
-    return ServerListing(name=session.name, tools=tools, optional=session.optional)
+    return SurfaceListing(name=session.name, tools=tools, optional=session.optional)
 
 
 def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentListing, ...]:
@@ -235,43 +235,50 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
         Whether all requested servers answered, except for optional ones.
     """
     named, query = (*SHIPPED, *settings.surfaces, *settings.mcp_servers), name or ""
-    # the server to ask for the tool; empty if each may have it
-    server_name = next((server for server in named if query == server or query.startswith(f"{server}.")), "")
-    listed = offers(settings, server_name)
+    # the one to ask for the tool; empty if each may have it
+    asked = next((each for each in named if query == each or query.startswith(f"{each}.")), "")
+    listed = offers(settings, asked)
     selection = listed if name is None else _chosen(listed, name)
     if as_json:
-        print_json([dataclasses.asdict(server) for server in selection])
+        print_json([dataclasses.asdict(listing) for listing in selection])
     else:
-        for server in selection:
-            _print_server(console, server)
+        for listing in selection:
+            _print_listing(console, listing)
         if not selection:
             console.print(_NOTHING)
-    warn(server.failed for server in selection if server.failed)
-    return all(server.optional or not server.failed for server in selection)
+    warn(listing.failed for listing in selection if listing.failed)
+    return all(listing.optional or not listing.failed for listing in selection)
 
 
-def _chosen(listed: Sequence[ServerListing], name: str) -> list[ServerListing]:
+def _chosen(listed: Sequence[SurfaceListing], name: str) -> list[SurfaceListing]:
     selection = []
-    for server in listed:
-        tools = tuple(tool for tool in server.tools if name in {server.name, tool.name, f"{server.name}.{tool.name}"})
-        if tools or name == server.name or (server.failed and name.startswith(f"{server.name}.")):
-            selection.append(dataclasses.replace(server, tools=tools))
+    for listing in listed:
+        tools = tuple(
+            tool for tool in listing.tools if name in {listing.name, tool.name, f"{listing.name}.{tool.name}"}
+        )
+        if tools or name == listing.name or (listing.failed and name.startswith(f"{listing.name}.")):
+            selection.append(dataclasses.replace(listing, tools=tools))
     if not selection:
-        known_names = [*(server.name for server in listed), *(tool.name for server in listed for tool in server.tools)]
+        known_names = [
+            *(listing.name for listing in listed),
+            *(tool.name for listing in listed for tool in listing.tools),
+        ]
         overview = f"servers are: {', '.join(s.name for s in listed)}" if listed else _NOTHING
         hint = did_you_mean(name, known_names, overview)
-        failed = "".join(f"\n{server.failed}" for server in listed if server.failed)
+        failed = "".join(f"\n{listing.failed}" for listing in listed if listing.failed)
         fail(f"there is no server or tool {name!r}{hint}{failed}")
     return selection
 
 
-def _print_server(console: Console, server: ServerListing) -> None:
-    count = "1 tool" if len(server.tools) == 1 else f"{len(server.tools)} tools"
-    facts = ["can't be asked" if server.failed else count]
-    facts += [f"resources: {', '.join(server.resource_kinds)}"] if server.resource_kinds else []
-    facts += [f"{' and '.join(server.by_call)} may differ by call"] if server.by_call else []
-    print_hanging(console, Text(plain(server.name), style="bold cyan").append(f"  {plain('; '.join(facts))}", "dim"), 0)
-    for tool in server.tools:
+def _print_listing(console: Console, listing: SurfaceListing) -> None:
+    count = "1 tool" if len(listing.tools) == 1 else f"{len(listing.tools)} tools"
+    facts = ["can't be asked" if listing.failed else count]
+    facts += [f"resources: {', '.join(listing.resource_kinds)}"] if listing.resource_kinds else []
+    facts += [f"{' and '.join(listing.by_call)} may differ by call"] if listing.by_call else []
+    print_hanging(
+        console, Text(plain(listing.name), style="bold cyan").append(f"  {plain('; '.join(facts))}", "dim"), 0
+    )
+    for tool in listing.tools:
         console.print()
         _print_tool(console, tool)
     console.print()

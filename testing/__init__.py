@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from callboard.models import FunctionModel, ScriptedModel
     from callboard.testing._adb_device import AdbDevice
     from callboard.testing._faults import Faults, disk_full, kill_process
-    from callboard.testing._memory_server import MemoryServer
+    from callboard.testing._memory_surface import MemoryServer
     from callboard.testing._replays import assert_replays, replayed
     from callboard.testing._stand import SurfaceCall, SurfaceCase
     from callboard.testing._suite import SurfaceSuite, surface_suite
@@ -49,7 +49,7 @@ _HOMES = {
     "callboard.models": ("FunctionModel", "ScriptedModel"),
     "callboard.testing._adb_device": ("AdbDevice",),
     "callboard.testing._faults": ("Faults", "disk_full", "kill_process"),
-    "callboard.testing._memory_server": ("MemoryServer",),
+    "callboard.testing._memory_surface": ("MemoryServer",),
     "callboard.testing._replays": ("assert_replays", "replayed"),
     "callboard.testing._stand": ("SurfaceCall", "SurfaceCase"),
     "callboard.testing._suite": ("SurfaceSuite", "surface_suite"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from callboard.actors.commands import ServerLifecycle
+from callboard.actors.commands import SurfaceLifecycle
 from callboard.actors.runtime import EventLoop, Lanes
 from callboard.config import Settings
 from callboard.messages import AgentKind, Look, Task
@@ -56,8 +56,8 @@ class SurfaceCase:
     target: str
     """The id of an existing target."""
     server: Callable[[], Server] | None = None
-    """Makes a server on the existing targets, as each process does that works on them; None where the settings name it.
-    """
+    """Makes a surface on the existing targets, as each process does that works on them; None where the settings name
+    it."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Sections of the settings: ``{"mcp_servers": {...}}``."""
     change: Callable[[], object] | None = None
@@ -69,7 +69,7 @@ class SurfaceCase:
     once: SurfaceCall | None = None
     """A call that must not be repeated."""
     done: Callable[[], int] | None = None
-    """Counts how often `once` or `slow` took effect, without asking the server."""
+    """Counts how often `once` or `slow` took effect, without asking the surface."""
     slow: SurfaceCall | None = None
     """A call that would take an hour, and takes effect at its end."""
     started: Callable[[], bool] | None = None
@@ -88,28 +88,28 @@ class SurfaceCase:
 
 
 class Alone:
-    """An open server without an agent.
+    """An open surface without an agent.
 
     Its methods are called as a supervisor calls them.
     """
 
     def __init__(self, supervisor: Supervisor, case: SurfaceCase) -> None:
         self._supervisor = supervisor
-        self.server = server_of(supervisor, case)
+        self.surface = surface_of(supervisor, case)
 
     def ask(self, method: Callable[..., Any], *arguments: object, target: Target | None = None) -> Any:
         """Call a method where it may block, and wait for it."""
         supervisor = self._supervisor
-        work = supervisor._assembly.lanes.run(self.server.lane(target), functools.partial(method, *arguments))
+        work = supervisor._assembly.lanes.run(self.surface.lane(target), functools.partial(method, *arguments))
         return supervisor._assembly.loop.submit(work).result(SECONDS)
 
     def targets(self) -> tuple[Target, ...]:
         """List the targets."""
-        targets: tuple[Target, ...] = tuple(self.ask(self.server.targets))
+        targets: tuple[Target, ...] = tuple(self.ask(self.surface.targets))
         return targets
 
     def target(self, target_id: str) -> Target:
-        """Return one of the targets, as the server knows it.
+        """Return one of the targets, as the surface knows it.
 
         Its id may be that for a further kind of agent.
         """
@@ -118,16 +118,16 @@ class Alone:
 
     def look(self, target: Target, look: Look = Look()) -> Observation:
         """Look at a target."""
-        observation: Observation = self.ask(observed, self.server, target, look, target=target)
+        observation: Observation = self.ask(observed, self.surface, target, look, target=target)
         return observation
 
     @contextlib.contextmanager
     def pictured(self) -> Iterator[list[Look]]:
         """Return a list that records the looks with a picture.
 
-        The server takes a picture for these.
+        The surface takes a picture for these.
         """
-        observe: Callable[..., Any] = self.server.observe
+        observe: Callable[..., Any] = self.surface.observe
         takes_look = "look" in inspect.signature(observe).parameters
         looks: list[Look] = []
 
@@ -136,21 +136,21 @@ class Alone:
                 looks.append(look)
             return observe(target, look) if takes_look else observe(target)
 
-        with mock.patch.object(self.server, "observe", noted):
+        with mock.patch.object(self.surface, "observe", noted):
             yield looks
 
 
-def server_of(supervisor: Supervisor, case: SurfaceCase) -> Server:
-    """Return the server that offers the case's target."""
+def surface_of(supervisor: Supervisor, case: SurfaceCase) -> Server:
+    """Return the surface that offers the case's target."""
     targets = {target.id: target for target in supervisor._assembly.lookup.listed()}
     ids = ", ".join(targets) or "none"
     assert case.target in targets, f"the case names the target {case.target!r}; there are: {ids}"
-    return supervisor._assembly.toolbox.server(targets[case.target])
+    return supervisor._assembly.toolbox.surface(targets[case.target])
 
 
 @contextlib.contextmanager
 def opened(case: SurfaceCase) -> Iterator[Alone]:
-    """Open a case's server, and close it."""
+    """Open a case's surface, and close it."""
     with _started(case, {}) as supervisor:
         yield Alone(supervisor, case)
 
@@ -164,8 +164,8 @@ def _started(
 ) -> Iterator[Supervisor]:
     """Start a supervisor on a case's surface, and check that it stops."""
     settings = Settings.load(**{"policy": [{"verdict": "allow"}], **case.settings, **sections})
-    servers = [] if case.server is None else [case.server()]
-    with Supervisor.start(settings, models=models, servers=servers, clock=clock) as supervisor:
+    surfaces = [] if case.server is None else [case.server()]
+    with Supervisor.start(settings, models=models, servers=surfaces, clock=clock) as supervisor:
         yield supervisor
         unfinished = supervisor.stop()
         assert not unfinished, f"after the supervisor's stop there is still {', '.join(unfinished)}"
@@ -194,15 +194,15 @@ def supervised(
     model = FunctionModel(decide)
     models = {kind.value: model for kind in AgentKind if kind is not AgentKind.HOST}
     with _started(case, models, clock, journal={"path": journal, "durability": "process"}, **sections) as supervisor:
-        yield Worker(supervisor, server_of(supervisor, case), case.target, observations)
+        yield Worker(supervisor, surface_of(supervisor, case), case.target, observations)
 
 
-def closes_unopened(server: Server) -> bool:
-    """Close a server that was not opened, and return whether that succeeded."""
+def closes_unopened(surface: Server) -> bool:
+    """Close a surface that was not opened, and return whether that succeeded."""
     loop, lanes = EventLoop("callboard-suite"), Lanes()
     loop.start()
     try:
-        return not ServerLifecycle([server], lanes, loop, None).close(SECONDS)
+        return not SurfaceLifecycle([surface], lanes, loop, None).close(SECONDS)
     finally:
         lanes.close(SECONDS)
         loop.stop(SECONDS)
@@ -213,7 +213,7 @@ class Worker:
     """A supervisor whose agent works on a case's target."""
 
     supervisor: Supervisor
-    server: Server
+    surface: Server
     target: str
     observations: list[Observation]
     """The observations of the agent's model, in order."""

@@ -68,8 +68,8 @@ class SurfaceSuite:
             assert first == second, "`targets` lists something else each time it is asked, though nothing happened"
             ids = [target.id for target in first]
             assert len(ids) == len(set(ids)), f"two targets have one id: {sorted(ids)}"
-            strangers = [target.id for target in first if target.server != alone.server.name]
-            assert not strangers, f"`Target.server` of {strangers[0]} is not {alone.server.name!r}, the server's name"
+            strangers = [target.id for target in first if target.server != alone.surface.name]
+            assert not strangers, f"`Target.server` of {strangers[0]} is not {alone.surface.name!r}, the server's name"
             alone.target(case.target)
         with opened(case) as alone:
             later = {(target.id, target.address) for target in alone.targets()}
@@ -101,7 +101,7 @@ class SurfaceSuite:
             assert without.annotated is None, (
                 "a look with `picture=False` has a picture; there is one before each action"
             )
-            if alone.server.pictures:
+            if alone.surface.pictures:
                 assert (observation.picture or b"").startswith(_PNG), (
                     "`pictures` is true, and an observation has no PNG picture"
                 )
@@ -149,11 +149,11 @@ class SurfaceSuite:
                 (candidate for candidate in alone.look(target).controls if candidate.id == case.control), None
             )
             assert control is not None, f"the case names the control {case.control!r}, which is not observed"
-            same_control = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
+            same_control = alone.ask(alone.surface.resolve, alone.look(target), control, target=target)
             assert same_control is not None, "`resolve` does not find a control that is still there"
             assert same_control.id == control.id, f"`resolve` gives {same_control.id!r} for {control.id!r}"
             replace()
-            other_control = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
+            other_control = alone.ask(alone.surface.resolve, alone.look(target), control, target=target)
             assert other_control is None, f"`resolve` takes another control for {control.id!r}: {other_control}"
 
     def test_a_cancel_returns_at_once_and_nothing_happens_later(self, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ class SurfaceSuite:
                 decisions = [event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED]
                 assert decisions, f"no rule was asked about {call.tool}: {handle.result(SECONDS).causes}"
                 named.append(sorted(cast("dict[str, Any]", decisions[0]["resources"])))
-                kinds.update(worker.server.resource_kinds)
+                kinds.update(worker.surface.resource_kinds)
         assert all(names == named[0] for names in named), f"one thing has several names for rules: {named}"
         unknown = {name.partition(":")[0] for name in named[0]} - kinds
         assert not unknown, f"`resource_kinds` lacks some of {sorted(unknown)}"
@@ -348,7 +348,7 @@ def _worked(worker: Worker) -> None:
 
 def _mark(alone: Alone, case: SurfaceCase) -> str:
     target = alone.target(case.target)
-    mark: str = alone.ask(alone.server.fingerprint, target, target=target)
+    mark: str = alone.ask(alone.surface.fingerprint, target, target=target)
     if mark:
         return mark
     observation = alone.look(target, Look(picture=False, shown=False))  # the library computes one from the observation
@@ -367,7 +367,7 @@ def _limit(worker: Worker, slow: SurfaceCall) -> float:
 
     It is the settings', or its tool's own.
     """
-    limits = [tool.seconds for tool in worker.server.tools() if tool.name == slow.tool and tool.seconds is not None]
+    limits = [tool.seconds for tool in worker.surface.tools() if tool.name == slow.tool and tool.seconds is not None]
     limit = max([worker.supervisor.settings.limits.command_seconds, *limits])
     assert limit <= _LONGEST, f"{slow.tool} may take {limit:g} s, which is more than a day: no time-out at all"
     return limit

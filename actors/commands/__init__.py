@@ -31,7 +31,7 @@ from callboard.actors.commands._secrets import (
     UnknownSecretError,
     secrets_named,
 )
-from callboard.actors.commands._server_lifecycle import ServerLifecycle
+from callboard.actors.commands._surface_lifecycle import SurfaceLifecycle
 from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
 
 __all__ = [
@@ -53,7 +53,7 @@ __all__ = [
     "SecretPlace",
     "SecretRefusedError",
     "Secrets",
-    "ServerLifecycle",
+    "SurfaceLifecycle",
     "TargetLookup",
     "TaskPolicies",
     "ToolFailure",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands._policy_rules import Asked
     from callboard.actors.runtime import Lanes
     from callboard.messages import Coverage, Foreseen, Intent, Seconds, Target
-    from callboard.surfaces import EffectGuard, ServerTool
+    from callboard.surfaces import EffectGuard, SurfaceTool
 
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
@@ -156,21 +156,21 @@ class LocalTool(BoundTool):
     It has the same schema as over MCP, without the protocol.
     """
 
-    def __init__(self, server: Server, tool: ServerTool, target: Target | None, lanes: Lanes) -> None:
-        self._server = server
+    def __init__(self, surface: Server, tool: SurfaceTool, target: Target | None, lanes: Lanes) -> None:
+        self._surface = surface
         self._target = target
         self._hazards = tool.hazards
         self._marked = Facts(tool.hazards)
         self._valid: dict[int, _Checked] = {}
         """Validated arguments of pending calls, by identity."""
-        may_ask = target is not None or server.hazards_of_host
-        only_changes = tool.effect is Effect.READ and reads_are_harmless(server)
-        self._asks = _overrides(server, "hazards") and may_ask and not only_changes
-        self._asks_effect = target is not None and _overrides(server, "effect")
+        may_ask = target is not None or surface.hazards_of_host
+        only_changes = tool.effect is Effect.READ and reads_are_harmless(surface)
+        self._asks = _overrides(surface, "hazards") and may_ask and not only_changes
+        self._asks_effect = target is not None and _overrides(surface, "effect")
         self._tool = tool.tool
         fields = tool.tool.arguments.model_fields.values()
         self._texts_alone = all(field.annotation is str and field.alias is None for field in fields)
-        self._lane = server.lane(target)
+        self._lane = surface.lane(target)
         self._lanes = lanes
         self.type = tool.type
         self.seconds = tool.seconds
@@ -246,31 +246,31 @@ class LocalTool(BoundTool):
 
         The server may inspect its surface.
         """
-        server, target, name = self._server, self._target, self.info.name
+        surface, target, name = self._surface, self._target, self.info.name
         hazards = self._hazards
         received = self._received(arguments)
         unbound_arguments = self._unbound(received)
         if self._asks:
-            hazards |= await self._ask(server.hazards, target, name, unbound_arguments, task_files)
+            hazards |= await self._ask(surface.hazards, target, name, unbound_arguments, task_files)
         effect: Effect | None = None
         if self._asks_effect:
-            stated = await self._ask(server.effect, target, name, unbound_arguments)
+            stated = await self._ask(surface.effect, target, name, unbound_arguments)
             effect = None if stated is None else Effect(stated)  # intents depend on it: an unknown effect must raise
         if not (query.arguments or query.resources or query.explain):
             return Facts(hazards, effect)
         canonical_arguments: Mapping[str, JsonValue] = {key: canonical(value) for key, value in received.items()}
         touched: Collection[str] = (UNKNOWN,)
         with contextlib.suppress(ToolError):  # the tool itself will reject the call
-            canonical_arguments = await self._ask(server.canonical, target, name, canonical_arguments)
+            canonical_arguments = await self._ask(surface.canonical, target, name, canonical_arguments)
         if query.resources or query.explain:
             with contextlib.suppress(ToolError):
-                touched = await self._ask(server.resources, target, name, canonical_arguments)
+                touched = await self._ask(surface.resources, target, name, canonical_arguments)
         return Facts(
             hazards, effect, canonical_arguments, resources=await self._ask(self._coverage, touched, query.resources)
         )
 
     def _coverage(self, touched: Collection[str], patterns: Collection[str]) -> dict[str, dict[str, Coverage]]:
-        covers = functools.partial(self._server.coverage, self._target)
+        covers = functools.partial(self._surface.coverage, self._target)
         return {resource: {pattern: covers(pattern, resource) for pattern in patterns} for resource in touched}
 
     def _received(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -298,11 +298,11 @@ class LocalTool(BoundTool):
 
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
         """Ask the server, if its versions can be kept."""
-        if self._target is None or not self._server.keeps_versions:
+        if self._target is None or not self._surface.keeps_versions:
             return ()
         unbound_arguments = self._unbound(self._received(arguments))
         paths: Collection[str] = await self._ask(
-            self._server.overwritten, self._target, self.info.name, unbound_arguments
+            self._surface.overwritten, self._target, self.info.name, unbound_arguments
         )
         return paths
 
@@ -312,18 +312,18 @@ class LocalTool(BoundTool):
 
     async def _text_of(self, method: str, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server for an optional text about a call."""
-        if self._target is None or not _overrides(self._server, method):
+        if self._target is None or not _overrides(self._surface, method):
             return ""
         try:
             unbound_arguments = self._unbound(self._received(arguments))
-            text: str = await self._ask(getattr(self._server, method), self._target, self.info.name, unbound_arguments)
+            text: str = await self._ask(getattr(self._surface, method), self._target, self.info.name, unbound_arguments)
         except Exception:  # third-party code boundary: the text is optional
             return ""
         return text
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Ask the server, which may inspect its surface."""
-        outcome: Probe = await self._ask(self._server.probe, self._target, intent, foreseen, fingerprint)
+        outcome: Probe = await self._ask(self._surface.probe, self._target, intent, foreseen, fingerprint)
         return outcome
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
@@ -363,9 +363,9 @@ class LocalTool(BoundTool):
             guard.returned()
 
 
-def _overrides(server: Server, method: str) -> bool:
+def _overrides(surface: Server, method: str) -> bool:
     """Return whether a server has a method of its own."""
-    return getattr(getattr(server, method), "__func__", None) is not getattr(Server, method)
+    return getattr(getattr(surface, method), "__func__", None) is not getattr(Server, method)
 
 
 def declared_secret(schema: Mapping[str, Any]) -> frozenset[str]:

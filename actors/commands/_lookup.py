@@ -41,7 +41,7 @@ class TargetLookup:
 
     def __init__(
         self,
-        servers: Sequence[Server],
+        surfaces: Sequence[Server],
         lanes: Lanes,
         loop: EventLoop,
         seconds: Seconds,
@@ -52,7 +52,7 @@ class TargetLookup:
         `seconds` limits each server, `kinds` are the agents that targets are offered to.
         """
         self._kinds = kinds
-        self._servers = servers
+        self._surfaces = surfaces
         self._lanes = lanes
         self._loop = loop
         self._seconds = seconds
@@ -70,7 +70,7 @@ class TargetLookup:
         if all(task.target is None and not task.may_change for task in tasks):
             return [None] * len(tasks)
         targets, down = self._listed()
-        keeping = {server.name for server in self._servers if server.keeps_versions}
+        keeping = {surface.name for surface in self._surfaces if surface.keeps_versions}
         files = [target.id for target in targets if target.server in keeping and target.kind is TargetKind.WINDOW]
         for task in tasks:
             _check_files(task, files, down, self._no_target)
@@ -92,7 +92,7 @@ class TargetLookup:
             return [None] * len(tasks)
         refuse_own_thread("looking at files")
         try:
-            paths = join_files(self._ask_server(server, server.files) for server in self._servers)
+            paths = join_files(self._ask_surface(surface, surface.files) for surface in self._surfaces)
             names = (
                 None if None in names_by_task else {name for task_names in names_by_task for name in task_names or ()}
             )
@@ -120,7 +120,7 @@ class TargetLookup:
             return None
         refuse_own_thread("looking at files")
         try:
-            paths = join_files(self._ask_server(server, server.files) for server in self._servers)
+            paths = join_files(self._ask_surface(surface, surface.files) for surface in self._surfaces)
             read = self._lanes.submit("contents of files", lambda: contents_within(paths, MOST_KEPT)).result()
         except Exception as error:  # third-party code boundary: a server of the host program
             msg = f"the files that the judge compares can't be read: {reason_of(error)}"
@@ -133,16 +133,16 @@ class TargetLookup:
             raise TaskRefusedError(msg)
         return read
 
-    def _ask_server(self, server: Server, method: Callable[[], Any]) -> Any:
+    def _ask_surface(self, surface: Server, method: Callable[[], Any]) -> Any:
         """Call a method of a server on its lane."""
-        answer: Any = self._lanes.submit(server.lane(None) or server.name, method).result(self._seconds)
+        answer: Any = self._lanes.submit(surface.lane(None) or surface.name, method).result(self._seconds)
         if inspect.iscoroutine(answer):
             answer = self._loop.submit(answer).result(self._seconds)
         return answer
 
     def _no_target(self, name: str) -> str:
         """Ask the servers why a name can't be a target."""
-        return next(filter(None, (server.no_target(name) for server in self._servers)), "")
+        return next(filter(None, (surface.no_target(name) for surface in self._surfaces)), "")
 
     def listed(self) -> tuple[Target, ...]:
         """List the targets that can be assigned now."""
@@ -171,11 +171,12 @@ class TargetLookup:
         """
         refuse_own_thread("looking for targets")
         answers = [
-            (server, self._lanes.submit(server.lane(None) or server.name, server.targets)) for server in self._servers
+            (surface, self._lanes.submit(surface.lane(None) or surface.name, surface.targets))
+            for surface in self._surfaces
         ]
         targets: list[Target] = []
         down: BaseException | None = None
-        for server, answer in answers:
+        for surface, answer in answers:
             try:
                 listed: Any = answer.result(self._seconds)
                 if inspect.iscoroutine(listed):
@@ -183,7 +184,7 @@ class TargetLookup:
                 for target in listed:
                     targets += Target.model_validate(target).offers(self._kinds)
             except Exception as error:  # third-party code boundary: a server of the host program
-                down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
+                down = TaskRefusedError(f"the targets of {surface.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error
         return tuple(targets), down
 

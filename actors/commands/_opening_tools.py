@@ -14,7 +14,7 @@ from pydantic import Field
 
 from callboard.actors.commands._bound_tools import LocalTool, schema_problem
 from callboard.messages import CLOSE, OPEN, AgentKind, CommandType, Effect, Hazard, Target, TargetKind
-from callboard.surfaces import Server, ServerTool, ToolError, ToolFunction
+from callboard.surfaces import Server, SurfaceTool, ToolError, ToolFunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +27,12 @@ _PAUSE = 0.05
 """Seconds between two checks whether a group of targets is free."""
 
 
-def opener(server: str) -> str:
+def opener(surface: str) -> str:
     """Name the tool that opens the applications of a server."""
-    return f"{OPEN}{server}"
+    return f"{OPEN}{surface}"
 
 
-def opening_tools(server: Server) -> tuple[ServerTool, ...]:
+def opening_tools(surface: Server) -> tuple[SurfaceTool, ...]:
     """Make the tools that open and close the targets of a server."""
 
     def open_application(
@@ -45,28 +45,28 @@ def opening_tools(server: Server) -> tuple[ServerTool, ...]:
         return window
 
     tools = []
-    if _has(server, "start"):
-        tools.append(_door(opener(server.name), open_application, "Open an application, and give its new window."))
-    if _has(server, "stop"):
-        tools.append(_door(f"{CLOSE}{server.name}", close_window, "Close a window that this task has opened."))
+    if _has(surface, "start"):
+        tools.append(_door(opener(surface.name), open_application, "Open an application, and give its new window."))
+    if _has(surface, "stop"):
+        tools.append(_door(f"{CLOSE}{surface.name}", close_window, "Close a window that this task has opened."))
     return tuple(tools)
 
 
-def _has(server: Server, method: str) -> bool:
+def _has(surface: Server, method: str) -> bool:
     """Return whether a server overrides a method.
 
     A tool of the same name does not count.
     """
-    implementation, inherited = getattr(type(server), method), getattr(Server, method)
+    implementation, inherited = getattr(type(surface), method), getattr(Server, method)
     return implementation is not inherited and not any(
-        entry.tool.fn == getattr(server, method) for entry in server.tools()
+        entry.tool.fn == getattr(surface, method) for entry in surface.tools()
     )
 
 
-def _door(name: str, function: Any, description: str) -> ServerTool:
+def _door(name: str, function: Any, description: str) -> SurfaceTool:
     tool = ToolFunction.of(function, description, name)
     agents, hazards = frozenset({AgentKind.HOST}), frozenset({Hazard.LAUNCHES})
-    return ServerTool(tool, CommandType.ACTION, Effect.ONCE, agents, frozenset(), hazards)
+    return SurfaceTool(tool, CommandType.ACTION, Effect.ONCE, agents, frozenset(), hazards)
 
 
 class OpeningTool(LocalTool):
@@ -95,9 +95,9 @@ class OpeningTool(LocalTool):
         if problem is not None:
             msg = f"{name!r} can't be opened with these arguments: {problem}"
             raise ToolError(msg)
-        window = await self._run(functools.partial(self._server.start, target, arguments), target, guard)
+        window = await self._run(functools.partial(self._surface.start, target, arguments), target, guard)
         if not isinstance(window, Target):
-            msg = f"{self._server.name} opened a {type(window).__name__}, not a Target"
+            msg = f"{self._surface.name} opened a {type(window).__name__}, not a Target"
             raise TypeError(msg)
         window_json: JsonValue = window.model_dump(mode="json")
         return window_json
@@ -107,7 +107,7 @@ class OpeningTool(LocalTool):
         if not target.owner:
             msg = f"{name!r} was not opened by this task, so it is not closed by it"
             raise ToolError(msg)
-        await self._run(functools.partial(self._server.stop, target), target, guard)
+        await self._run(functools.partial(self._surface.stop, target), target, guard)
         return None
 
     async def _target_called(self, name: str, guard: EffectGuard) -> Target:
@@ -117,7 +117,7 @@ class OpeningTool(LocalTool):
         """
         task_id = "" if guard.command is None else guard.command.task_id
         session = None if guard.keeper is None else guard.keeper.session
-        listed: tuple[Target, ...] = await self._ask(self._server.targets)
+        listed: tuple[Target, ...] = await self._ask(self._surface.targets)
         targets = [target for target in listed if target.open_to(task_id, session)]
         targets_by_name = {target.id: target for target in targets}
         for target in targets:  # targets for plug-in agents are offered to HostAgents as `kind:id`
@@ -145,4 +145,4 @@ class OpeningTool(LocalTool):
                     msg = "the supervisor stops: nothing was done"
                     raise ToolError(msg)
                 await asyncio.sleep(_PAUSE)
-        return await self._lanes.run(self._server.lane(target), call)
+        return await self._lanes.run(self._surface.lane(target), call)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Lanes
     from callboard.config import PolicyRule
     from callboard.models import ToolInfo
-    from callboard.surfaces import Server, ServerTool
+    from callboard.surfaces import Server, SurfaceTool
 
 
 class Tools(dict[str, BoundTool]):
@@ -45,7 +45,7 @@ class Toolbox:
 
     def __init__(
         self,
-        servers: Sequence[Server],
+        surfaces: Sequence[Server],
         sessions: Sequence[McpSession],
         lanes: Lanes,
         *,
@@ -57,33 +57,37 @@ class Toolbox:
             SettingsError: If a tool is for an unknown kind, or two servers have the same name, or offer HostAgents
                 tools of the same name.
         """
-        self._servers: dict[str, Server] = {}
-        self._tools: dict[str, tuple[ServerTool, ...]] = {}
-        self._doors: dict[str, tuple[ServerTool, ...]] = {}
+        self._surfaces: dict[str, Server] = {}
+        self._tools: dict[str, tuple[SurfaceTool, ...]] = {}
+        self._doors: dict[str, tuple[SurfaceTool, ...]] = {}
         self._sessions = tuple(sessions)
         self._lanes = lanes
         self._actions: dict[tuple[object, ...], Tools] = {}
         self._offered = Observation()
-        for server in servers:
-            if server.name in self._servers:
-                msg = f"two servers are called {server.name!r}"
+        for surface in surfaces:
+            if surface.name in self._surfaces:
+                msg = f"two servers are called {surface.name!r}"
                 raise SettingsError(msg)
-            self._servers[server.name] = server
-            self._doors[server.name] = opening_tools(server)
-            self._tools[server.name] = (*server.tools(), *self._doors[server.name])
-            for tool in self._tools[server.name]:
+            self._surfaces[surface.name] = surface
+            self._doors[surface.name] = opening_tools(surface)
+            self._tools[surface.name] = (*surface.tools(), *self._doors[surface.name])
+            for tool in self._tools[surface.name]:
                 for kind in sorted(tool.agents):
-                    check_kind(f"the tool {tool.name!r} of {server.name!r}", kind, kinds)
-        self.servers = tuple(self._servers.values())
+                    check_kind(f"the tool {tool.name!r} of {surface.name!r}", kind, kinds)
+        self.surfaces = tuple(self._surfaces.values())
         """The servers that have targets."""
         self._check_host_tools()
 
     def _check_host_tools(self) -> None:
         owners: dict[str, str] = {}
-        for server, tools in self._tools.items():
+        for surface, tools in self._tools.items():
             for tool in tools:
-                if AgentKind.HOST in tool.agents and not tool.roots and owners.setdefault(tool.name, server) != server:
-                    msg = f"{owners[tool.name]!r} and {server!r} both offer HostAgents a tool called {tool.name!r}"
+                if (
+                    AgentKind.HOST in tool.agents
+                    and not tool.roots
+                    and owners.setdefault(tool.name, surface) != surface
+                ):
+                    msg = f"{owners[tool.name]!r} and {surface!r} both offer HostAgents a tool called {tool.name!r}"
                     raise SettingsError(msg)
 
     def unmatched(
@@ -105,19 +109,19 @@ class Toolbox:
                 known_tools.append(
                     KnownTool(tool.info.name, frozenset(() if session.everywhere else ("mcp",)), names or None)
                 )
-        kinds = {kind for server in self.servers for kind in server.resource_kinds}
+        kinds = {kind for surface in self.surfaces for kind in surface.resource_kinds}
         yield from unmatched(rules, known_tools, kinds, lambda: [target.address.split("/")[1] for target in targets()])
 
-    def server(self, target: Target) -> Server:
+    def surface(self, target: Target) -> Server:
         """Return the server that offers a target.
 
         Raises:
             LookupError: If no server has that name.
         """
-        if target.server not in self._servers:
+        if target.server not in self._surfaces:
             msg = f"no server is called {target.server!r}"
             raise LookupError(msg)
-        return self._servers[target.server]
+        return self._surfaces[target.server]
 
     def start_of(self, target: Target) -> Action | None:
         """Return the call that starts a subtask's application.
@@ -147,15 +151,15 @@ class Toolbox:
 
         Without a target (None), they are a HostAgent's.
         """
-        servers = self.servers if target is None else (self.server(target),)
+        surfaces = self.surfaces if target is None else (self.surface(target),)
         native = target.native if target is not None else None
         root = target.address.split("/")[1] if target is not None else ""
         tools = Tools()
-        for server in servers:
-            for tool in self._tools[server.name]:
+        for surface in surfaces:
+            for tool in self._tools[surface.name]:
                 if kind in tool.agents and (not tool.roots or root in tool.roots):
-                    bound = OpeningTool if tool in self._doors[server.name] else LocalTool
-                    tools[tool.name] = bound(server, tool, native, self._lanes)
+                    bound = OpeningTool if tool in self._doors[surface.name] else LocalTool
+                    tools[tool.name] = bound(surface, tool, native, self._lanes)
         for session in self._sessions:
             if kind in session.everywhere or (target is not None and target.server == session.target_server):
                 tools.update({tool.info.name: tool for tool in session.tools()})

@@ -66,7 +66,7 @@ def _outdated_answer(context: Context, run: Run, observation: Observation, decis
         return ""
     given_on = journaled_answers[answer_index].fingerprint
     same = not given_on or given_on == observation.fingerprint
-    return "" if same or context.services.toolbox.server(target).settles else f"{CHANGED} while nobody worked"
+    return "" if same or context.services.toolbox.surface(target).settles else f"{CHANGED} while nobody worked"
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -167,7 +167,7 @@ def _changed_target(context: Context, run: Run, observation: Observation) -> str
     for fact in IDENTITY:
         if shown_observation is not None and observation.window.get(fact) != shown_observation.window.get(fact):
             return f"it is another one than a person was shown: its {fact} is {observation.window.get(fact)!r} now"
-    if context.services.toolbox.server(target).settles:
+    if context.services.toolbox.surface(target).settles:
         return ""
     if run.held_by is Held.PAUSE:
         is_changed = observation.fingerprint != run.left and changes(context, run, run.held)

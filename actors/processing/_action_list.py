@@ -241,7 +241,7 @@ class ActionList:
         """
         run, target = self.run, self.run.assign.target
         acted = self._acted(Held.PAUSE)
-        if target is None or self.context.services.toolbox.server(target).settles:
+        if target is None or self.context.services.toolbox.surface(target).settles:
             return acted
         if not changes(self.context, run, self.actions[: len(self.results)]):
             return replace(acted, left=self.latest_fingerprint or self.observation.fingerprint)
@@ -273,7 +273,7 @@ class ActionList:
             return
         so_far = (*self.actions[: len(self.results)], action)
         covered = secret_controls(so_far, self._tools, self.observation)
-        if action.control is None and context.services.toolbox.server(target).pictures:  # the focus may have moved
+        if action.control is None and context.services.toolbox.surface(target).pictures:  # the focus may have moved
             covered |= secret_controls((action,), self._tools, await look(context, run, COMPARED))
         for control in covered:
             context.services.secrets.cover(run.assign.task_id, target.native.id, control)

@@ -50,9 +50,9 @@ class Recheck:
         try:
             self.latest = self._last_look = await snapshot(self._context, self._run, self._last_look)
             target = target_of(self._run)
-            server = self._context.services.toolbox.server(target)
-            find = functools.partial(server.resolve, self._last_look, control)
-            return _problem(what, await on_lane(self._context, server, target, find))
+            surface = self._context.services.toolbox.surface(target)
+            find = functools.partial(surface.resolve, self._last_look, control)
+            return _problem(what, await on_lane(self._context, surface, target, find))
         except ToolError as error:
             return f"{what} can't be seen any more: {error}"
 

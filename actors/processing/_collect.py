@@ -43,8 +43,8 @@ COMPARED = Look(picture=False, shown=False)
 async def collect_controls(context: Context, run: Run) -> Observation:
     """Observe the target of an agent that is not a HostAgent."""
     target = target_of(run)
-    server = context.services.toolbox.server(target)
-    lane = server.lane(target)
+    surface = context.services.toolbox.surface(target)
+    lane = surface.lane(target)
     last = run.records[-1].results if run.records else ()
     failed = any(result.status is ResultStatus.FAILURE for result in last)
     touched = any(result.status is not ResultStatus.SKIPPED for result in last)  # a failed action may have moved it too
@@ -52,15 +52,15 @@ async def collect_controls(context: Context, run: Run) -> Observation:
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
-        if server.settles and touched:
+        if surface.settles and touched:
             observation = await settled(context, run)
         else:
-            purpose = purpose_of(context, run) if server.pictures else SHOWN
-            observation = await _look(context, run, server, target, purpose)
+            purpose = purpose_of(context, run) if surface.pictures else SHOWN
+            observation = await _look(context, run, surface, target, purpose)
     except ToolError as error:
         if not _may_be_gone(run):
             raise
-        if target.id in {listed_target.id for listed_target in await on_lane(context, server, None, server.targets)}:
+        if target.id in {listed_target.id for listed_target in await on_lane(context, surface, None, surface.targets)}:
             raise  # still listed: the failure is temporary
         return see(gone(error), run.notes)
     return see(observation, run.notes)
@@ -94,13 +94,13 @@ async def look_to_show(context: Context, run: Run) -> Observation:
 async def look(context: Context, run: Run, purpose: Look) -> Observation:
     """Observe a run's target once; the observation always has a fingerprint."""
     target = target_of(run)
-    return await _look(context, run, context.services.toolbox.server(target), target, purpose)
+    return await _look(context, run, context.services.toolbox.surface(target), target, purpose)
 
 
-async def _look(context: Context, run: Run, server: Server, target: Target, purpose: Look) -> Observation:
-    observation = await on_lane(context, server, target, functools.partial(observed, server, target, purpose))
+async def _look(context: Context, run: Run, surface: Server, target: Target, purpose: Look) -> Observation:
+    observation = await on_lane(context, surface, target, functools.partial(observed, surface, target, purpose))
     if not isinstance(observation, Observation):
-        msg = f"{server.name} observed a {type(observation).__name__}, not an Observation"
+        msg = f"{surface.name} observed a {type(observation).__name__}, not an Observation"
         raise TypeError(msg)
     if not observation.fingerprint:
         # a control that only moved counts as unchanged
@@ -136,15 +136,15 @@ async def mark(context: Context, run: Run) -> str:
 
 def _tells(context: Context, run: Run) -> bool:
     """Return whether the target's server computes its own fingerprint."""
-    server = context.services.toolbox.server(target_of(run))
-    return type(server).fingerprint is not Server.fingerprint
+    surface = context.services.toolbox.surface(target_of(run))
+    return type(surface).fingerprint is not Server.fingerprint
 
 
 async def _fingerprint(context: Context, run: Run) -> str:
     target = target_of(run)
-    server = context.services.toolbox.server(target)
-    server_mark = await on_lane(context, server, target, functools.partial(server.fingerprint, target))
-    return context.services.secrets.redactor(run.assign.task_id).text(encodable(server_mark))
+    surface = context.services.toolbox.surface(target)
+    surface_mark = await on_lane(context, surface, target, functools.partial(surface.fingerprint, target))
+    return context.services.secrets.redactor(run.assign.task_id).text(encodable(surface_mark))
 
 
 def gone(error: Exception) -> Observation:
@@ -165,8 +165,8 @@ def _may_be_gone(run: Run) -> bool:
 
 async def settled(context: Context, run: Run) -> Observation:
     """Observe a run's target once it is quiet, or after `settle_seconds`."""
-    server = context.services.toolbox.server(target_of(run))
-    apart = server.pictures or _tells(context, run)  # the polled fingerprint is not the observation for the agent
+    surface = context.services.toolbox.surface(target_of(run))
+    apart = surface.pictures or _tells(context, run)  # the polled fingerprint is not the observation for the agent
     observation: Observation | None = None
 
     async def fingerprint() -> str:
@@ -198,11 +198,11 @@ async def quiet(
         The last fingerprint. After `settle_seconds` the target may still be changing.
     """
     target = target_of(run)
-    server = context.services.toolbox.server(target)
+    surface = context.services.toolbox.surface(target)
     end = time.monotonic() + run.limits.settle_seconds
     pause, last = _FIRST_PAUSE, last_fingerprint
     while True:
-        busy = await on_lane(context, server, target, functools.partial(server.busy, target))
+        busy = await on_lane(context, surface, target, functools.partial(surface.busy, target))
         if not busy:
             now = await fingerprint()
             if busy is False or now == last:
@@ -215,7 +215,7 @@ async def quiet(
         pause *= 2
 
 
-async def on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
+async def on_lane(context: Context, surface: Server, target: Target | None, look: Callable[[], _T]) -> _T:
     """Call a server with a timeout.
 
     It runs on its lane if it may block. The limit is that of a tool call.
@@ -223,7 +223,7 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
     Raises:
         ToolTimeoutError: If the call exceeds the limit.
     """
-    lane = server.lane(target)
+    lane = surface.lane(target)
     work: Awaitable[_T]
     if lane:
         work = context.services.lanes.run(lane, look)
@@ -232,7 +232,7 @@ async def on_lane(context: Context, server: Server, target: Target | None, look:
         if type(answer) in _VALUES or not inspect.isawaitable(answer):
             return answer
         work = answer
-    return await in_time(context, work, f"looking at {target.id if target else server.name}")
+    return await in_time(context, work, f"looking at {target.id if target else surface.name}")
 
 
 async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:

@@ -36,7 +36,7 @@ def purpose_of(context: Context, run: Run) -> Look:
     The agent or a person decides on the look. All controls get labels. In SCREENSHOT only the controls that the model
     named get them, and when a person is asked only the controls of the actions in question.
     """
-    if run.assign.target is None or not context.services.toolbox.server(run.assign.target).pictures:
+    if run.assign.target is None or not context.services.toolbox.surface(run.assign.target).pictures:
         return SHOWN
     return Look(annotate=_controls_to_label(run), masked=tuple(sorted({*_with_secrets(context, run)})))
 

@@ -244,7 +244,7 @@ class Pipeline:
         if not self.context.services.settings.system.ask_question:
             return Answer(id=request_id(run), task_id=assign.task_id, nobody=True)
         model_question = question(self.context, run, run.records[-1].decision.questions)
-        if assign.target is None or not self.context.services.toolbox.server(assign.target).pictures:
+        if assign.target is None or not self.context.services.toolbox.surface(assign.target).pictures:
             return model_question
         try:
             observation = await self._look(run)

@@ -94,7 +94,7 @@ async def _has_changed(context: Context, run: Run, new_observation: Observation,
     model observes the surface and decides again.
     """
     target, decided = run.assign.target, acted_on(run)
-    if target is None or context.services.toolbox.server(target).settles:
+    if target is None or context.services.toolbox.surface(target).settles:
         return False
     if not changes(context, run, decided.after(unfinished.results)):
         return False

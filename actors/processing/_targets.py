@@ -23,11 +23,11 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     """List all servers' targets; a failing server becomes a note."""
     lists: list[Sequence[Target]] = []
     notes: list[str] = []
-    for server in context.services.toolbox.servers:
+    for surface in context.services.toolbox.surfaces:
         try:
-            lists.append(await on_lane(context, server, None, server.targets))
+            lists.append(await on_lane(context, surface, None, surface.targets))
         except Exception as error:  # any error: a server that is down must not hide the others
-            notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
+            notes.append(f"the targets of {surface.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
     has_own_model = context.services.task_models.named(task_id)
     listed = context.services.listed[has_own_model]
@@ -47,7 +47,7 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     observation = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
     if secrets.known:
         observation = secrets.redact(task_id, observation)
-    desktops = [server for server in context.services.toolbox.servers if type(server).desktop is not Server.desktop]
+    desktops = [surface for surface in context.services.toolbox.surfaces if type(surface).desktop is not Server.desktop]
     if not desktops:
         return observation
     masked = (
@@ -72,19 +72,19 @@ def _offers(context: Context, target: Target, *, any_kind: bool) -> tuple[Target
 
 
 async def _with_desktops(
-    context: Context, run: Run, look: Look, observation: Observation, servers: Sequence[Server]
+    context: Context, run: Run, look: Look, observation: Observation, surfaces: Sequence[Server]
 ) -> Observation:
     """Add the desktops' observations.
 
     Text and facts of all are added, and the first picture.
     """
-    for server in servers:
+    for surface in surfaces:
         try:
-            raw_desktop = await on_lane(context, server, None, functools.partial(server.desktop, look))
+            raw_desktop = await on_lane(context, surface, None, functools.partial(surface.desktop, look))
             desktop_observation = await _desktop(context, run, look, raw_desktop)
         except Exception as error:  # any error: the desktop is optional
             desktop_observation = Observation(
-                notes=(f"the desktop of {server.name} can't be seen: {reason_of(error)}",)
+                notes=(f"the desktop of {surface.name} can't be seen: {reason_of(error)}",)
             )
         pictured = observation.picture is None
         observation = observation.model_copy(

@@ -213,7 +213,7 @@ class RecordedPolicy(Policy):
 _ANYWHERE = Control(id="", name="", kind="", box=Box(x=0, y=0, width=10**9, height=10**9))
 
 
-class RecordedServer(Server):
+class RecordedSurface(Server):
     """A surface that is known only from the recording."""
 
     def __init__(self, name: str, tape: Tape) -> None:
@@ -259,9 +259,9 @@ class RecordedToolbox(Toolbox):
         self._tape = tape
         self._recorded_tools: dict[str, RecordedTool] = {}
 
-    def server(self, target: Target) -> Server:
+    def surface(self, target: Target) -> Server:
         """Return the surface of a target."""
-        return RecordedServer(target.server, self._tape)
+        return RecordedSurface(target.server, self._tape)
 
     def tools(self, kind: str, target: Target | None) -> Tools:
         """Return the tools that agents of a kind used on a target."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import pykka
 
-    from callboard.actors.commands import ServerLifecycle
+    from callboard.actors.commands import SurfaceLifecycle
     from callboard.actors.processing import Pipeline, Services
     from callboard.actors.runtime import Jobs, Schedulers
     from callboard.messages import Task, TaskResult
@@ -91,7 +91,7 @@ class Root(ScheduledActor):
         self,
         services: Services,
         pipelines: Mapping[str, Pipeline],
-        server_lifecycle: ServerLifecycle,
+        surface_lifecycle: SurfaceLifecycle,
         jobs: Jobs,
         schedulers: Schedulers,
         *,
@@ -131,7 +131,7 @@ class Root(ScheduledActor):
         self._open_requests = open_requests = OpenRequests(recorder, outbox, clock, post)
         clocks, deadlines = Stopwatches(clock, post), Deadlines(clock, post)
         sessions = Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids)))
-        closing = Closing(server_lifecycle, tasks, clock, post)
+        closing = Closing(surface_lifecycle, tasks, clock, post)
         people = PeopleClocks(
             tasks=tasks,
             open_requests=open_requests,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from callboard.actors.commands import ServerLifecycle
+    from callboard.actors.commands import SurfaceLifecycle
     from callboard.actors.root._agents import Children
     from callboard.actors.root._dispatch import Dispatch
     from callboard.actors.root._tasks import TaskBook, TaskRecord
@@ -29,7 +29,7 @@ class ConversationRests:
 class CloseOpened:
     """The targets opened for a conversation are due to be closed."""
 
-    server: Server
+    surface: Server
     session: str
 
 
@@ -122,9 +122,9 @@ class Closing:
     """
 
     def __init__(
-        self, server_lifecycle: ServerLifecycle, tasks: TaskBook, clock: Clock, post: Callable[[object], None]
+        self, surface_lifecycle: SurfaceLifecycle, tasks: TaskBook, clock: Clock, post: Callable[[object], None]
     ) -> None:
-        self._server_lifecycle = server_lifecycle
+        self._surface_lifecycle = surface_lifecycle
         self._tasks = tasks
         self._clock = clock
         self._post = post
@@ -139,18 +139,18 @@ class Closing:
 
         It runs after the restore, so that conversations with a resumed task keep theirs.
         """
-        for server in self._server_lifecycle.closing:
-            self._server_lifecycle.tell_owners(server, lambda session: self._post(ConversationRests(session)))
+        for surface in self._surface_lifecycle.closing:
+            self._surface_lifecycle.tell_owners(surface, lambda session: self._post(ConversationRests(session)))
 
     def rest(self, session: str) -> None:
         """Schedule the clean-up of a conversation, if none of its tasks runs."""
         if self._tasks.talks(session):
             return
-        for server in self._server_lifecycle.closing:
-            assert server.closes_after is not None  # noqa: S101 - for the type checker
-            self._clock.after(server.closes_after, functools.partial(self._post, CloseOpened(server, session)))
+        for surface in self._surface_lifecycle.closing:
+            assert surface.closes_after is not None  # noqa: S101 - for the type checker
+            self._clock.after(surface.closes_after, functools.partial(self._post, CloseOpened(surface, session)))
 
     def due(self, close: CloseOpened) -> None:
         """Clean up after a conversation, unless a follow-up has begun."""
         if not self._tasks.talks(close.session):
-            self._server_lifecycle.close_for(close.server, close.session)
+            self._surface_lifecycle.close_for(close.surface, close.session)

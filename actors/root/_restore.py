@@ -217,7 +217,7 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
     if record.task.judge is not None:
         lacking = services.task_models.lacking_judge(record.task)
         reasons += [lacking] if lacking else []
-    servers = {server.name for server in services.toolbox.servers}
+    surfaces = {surface.name for surface in services.toolbox.surfaces}
     steps = record.task.plan[max(0, record.round - 1) :]
     follows = bool(steps) and all(step.target is not None for step in steps)  # then a HostAgent needs no model
     for run in record.runs.values():
@@ -231,6 +231,6 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
             reasons += [lacking] if lacking else []
         elif kind not in services.models and not (kind == AgentKind.HOST and follows):
             reasons.append(f"no model is set for {kind} agents")
-        if run.target is not None and run.target.server not in servers:
+        if run.target is not None and run.target.server not in surfaces:
             reasons.append(f"no server is called {run.target.server!r}")
     return "; ".join(dict.fromkeys(reasons))

@@ -2,6 +2,6 @@
 
 from callboard.surfaces.android._adb import Adb, AdbError, DeviceState, Listed, Ran
 from callboard.surfaces.android._adb_process import find_adb
-from callboard.surfaces.android._android import AndroidServer
+from callboard.surfaces.android._android import AndroidSurface
 
-__all__ = ["Adb", "AdbError", "AndroidServer", "DeviceState", "Listed", "Ran", "find_adb"]
+__all__ = ["Adb", "AdbError", "AndroidSurface", "DeviceState", "Listed", "Ran", "find_adb"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from callboard.config import write_own
 from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces._need import Need
-from callboard.surfaces._surface import UNKNOWN, Server, ServerTool, ToolError, collect
+from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
 from callboard.surfaces.android import _hazards
 from callboard.surfaces.android._adb import PORT, Adb, AdbError, DeviceState, Listed
 from callboard.surfaces.android._adb_process import find_adb
@@ -38,7 +38,7 @@ _PACKAGES = "pip install 'callboard[android]'"
 _TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag", "swipe"})
 
 
-class AndroidServer(Server):
+class AndroidSurface(Server):
     """The surface of Android devices.
 
     Args:
@@ -111,7 +111,7 @@ class AndroidServer(Server):
         finally:
             await self._adb.stop()
 
-    def tools(self) -> tuple[ServerTool, ...]:
+    def tools(self) -> tuple[SurfaceTool, ...]:
         """Return the tools for MobileAgents and HostAgents."""
         return tuple(entry for part in self._parts for entry in collect(part))
 

@@ -1,5 +1,5 @@
 """Linux desktop as a surface, by accessibility and by synthetic input."""
 
-from callboard.surfaces.desktop._desktop import DesktopServer
+from callboard.surfaces.desktop._desktop import DesktopSurface
 
-__all__ = ["DesktopServer"]
+__all__ = ["DesktopSurface"]

@@ -11,7 +11,7 @@ from pydantic import Field
 from callboard.messages import AgentKind, Box, Control, Effect, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces import current_call
 from callboard.surfaces._need import Need
-from callboard.surfaces._surface import UNKNOWN, Server, ServerTool, ToolError, collect, tool
+from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect, tool
 from callboard.surfaces.desktop._keyboard_tools import KeyboardTools
 from callboard.surfaces.desktop._point_tools import PointTools
 from callboard.surfaces.desktop._press_hazards import PressHazards
@@ -36,7 +36,7 @@ _OPENED = {True: Probe.BEGUN, False: Probe.NOT_DONE, None: Probe.UNKNOWN}
 _BUS_LAUNCHERS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
 
 
-class DesktopServer(Server):
+class DesktopSurface(Server):
     """The surface of windows on a Linux desktop with X11.
 
     Each process that has windows is a target.
@@ -122,7 +122,7 @@ class DesktopServer(Server):
         if desktop is not None:
             desktop.close()
 
-    def tools(self) -> tuple[ServerTool, ...]:
+    def tools(self) -> tuple[SurfaceTool, ...]:
         """Return the tools of HostAgents, AppAgents and operators."""
         return tuple(entry for part in (self, *self._parts) for entry in collect(part))
 

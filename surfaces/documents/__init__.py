@@ -1,6 +1,6 @@
 """The documents server: Word and Excel files, without a display."""
 
-from callboard.surfaces.documents._documents import DocumentServer
+from callboard.surfaces.documents._documents import DocumentSurface
 from callboard.surfaces.documents._other_formats import advice_on
 
-__all__ = ["DocumentServer", "advice_on"]
+__all__ = ["DocumentSurface", "advice_on"]

@@ -31,7 +31,7 @@ from callboard.messages import (
     TargetKind,
 )
 from callboard.surfaces._need import Need
-from callboard.surfaces._surface import UNKNOWN, Server, ServerTool, ToolError, collect, harmless_reads, tool
+from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect, harmless_reads, tool
 from callboard.surfaces.documents._csv import CsvTools
 from callboard.surfaces.documents._folder_tools import FolderTools
 from callboard.surfaces.documents._formats import FormatTools
@@ -103,7 +103,7 @@ PRECISE = frozenset({"replace_text", "set_formula", "write_range"})
 """Of them, those of a workbook that overwrite only if the cells that they write hold something else."""
 
 
-class DocumentServer(Server):
+class DocumentSurface(Server):
     """Documents in a workspace folder, on any operating system, without a display.
 
     No file stays open: each call reads a file, and an edit replaces it, atomically and synced. An edit fails if the
@@ -314,7 +314,7 @@ class DocumentServer(Server):
                 return Coverage.PART  # the same file on a case-insensitive file system
         return Coverage.NONE if of_file or resource == UNKNOWN else coverage(pattern, resource)
 
-    def tools(self) -> tuple[ServerTool, ...]:
+    def tools(self) -> tuple[SurfaceTool, ...]:
         """Return the tools of the host and of the applications.
 
         Names are unique within an application.
@@ -322,7 +322,7 @@ class DocumentServer(Server):
         return self._tools
 
     @functools.cached_property
-    def _tools(self) -> tuple[ServerTool, ...]:
+    def _tools(self) -> tuple[SurfaceTool, ...]:
         owners = (
             self,
             self._files,
@@ -446,7 +446,7 @@ class DocumentServer(Server):
         return Observation(controls=tuple(first_controls), window=window, text=text, fingerprint=snapshot.fingerprint)
 
 
-def _wrap_tool(entry: ServerTool) -> ServerTool:
+def _wrap_tool(entry: SurfaceTool) -> SurfaceTool:
     """Let a tool report which part of a document made it fail."""
     if inspect.iscoroutinefunction(entry.tool.fn):
         return entry

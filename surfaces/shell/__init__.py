@@ -1,5 +1,5 @@
 """Shells on Linux machines: commands and files in workspaces."""
 
-from callboard.surfaces.shell._shells import ShellServer
+from callboard.surfaces.shell._shells import ShellSurface
 
-__all__ = ["ShellServer"]
+__all__ = ["ShellSurface"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.messages import Coverage, Effect, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces._need import Need
-from callboard.surfaces._surface import UNKNOWN, Server, ServerTool, ToolError, collect
+from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
 from callboard.surfaces.shell._command_tools import CommandTools
 from callboard.surfaces.shell._file_tools import FileTools
 from callboard.surfaces.shell._isolation import why_not
@@ -39,7 +39,7 @@ _SIZE = re.compile(r" \(\d+\)$")
 _END_SECONDS = 5.0
 
 
-class ShellServer(Server):
+class ShellSurface(Server):
     """The server of shells on this and other machines.
 
     Args:
@@ -118,7 +118,7 @@ class ShellServer(Server):
         for shell in shells:
             shell.close()
 
-    def tools(self) -> tuple[ServerTool, ...]:
+    def tools(self) -> tuple[SurfaceTool, ...]:
         """Return the command tools and the file tools."""
         return tuple(entry for part in self._parts for entry in collect(part))
 

@@ -7,11 +7,11 @@ import os
 import pytest
 
 from benchmarks import desktop
-from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopSurface
 
 
 def test_a_window_is_looked_at_and_walked(capsys):
-    missing = [need.told for need in DesktopServer.needs({"display": "private"}) if not need.met]
+    missing = [need.told for need in DesktopSurface.needs({"display": "private"}) if not need.met]
     if missing and os.environ.get("REQUIRE_DESKTOP"):
         pytest.fail("; ".join(missing))
     if missing:

@@ -19,7 +19,7 @@ from callboard import EventName, Outcome, PlanStep, Task, tool
 from callboard.journal import JournalReader, Versions
 from callboard.messages import Effect, Foreseen, Hazard, TaskRefusedError, UndoRefusedError
 from callboard.surface import foresee, keep_version
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import Faults, assert_replays, disk_full
 from support import FINISH, PATIENCE, action, actions, call, command_line, lone
 
@@ -97,7 +97,7 @@ def test_another_file_of_the_task_asks_as_before(run, workspace):
     assert cell_of(workspace) == "may_change: prices.xlsx"
 
 
-class Further(DocumentServer):
+class Further(DocumentSurface):
     """A documents server with tools that do more than replace contents."""
 
     done = ()
@@ -484,7 +484,7 @@ def test_a_full_disk_while_a_version_is_kept_changes_nothing(run, workspace, mon
     assert (workspace / "prices.xlsx").read_bytes() == before
 
 
-class Twice(DocumentServer):
+class Twice(DocumentSurface):
     """A documents server with a tool that replaces its document in two writes."""
 
     @tool(effect=Effect.ONCE)

@@ -12,7 +12,7 @@ from openpyxl.chart import BarChart, Reference
 from callboard import Task
 from callboard.actors.commands import _file_differences, differences_in_words
 from callboard.messages import Judge, TaskRefusedError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 
 def book(edit=lambda _book: None):
@@ -103,6 +103,6 @@ def test_differences_beyond_the_limit_are_omitted_and_counted(monkeypatch):
 def test_a_workspace_that_is_too_large_for_a_judge_is_refused(start, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("name,value\nNorth,400\n", encoding="utf-8")
     monkeypatch.setattr("callboard.actors.commands._lookup.MOST_KEPT", 20)
-    supervisor = start(servers=[DocumentServer(tmp_path)], app=lambda _: {}, host=lambda _: {})
+    supervisor = start(servers=[DocumentSurface(tmp_path)], app=lambda _: {}, host=lambda _: {})
     with pytest.raises(TaskRefusedError, match=r"the workspace have 21 bytes or more, and at most 20"):
         supervisor.submit(Task(request="x", target="a.csv", judge=Judge(question="ok?")))

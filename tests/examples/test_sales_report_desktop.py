@@ -13,7 +13,7 @@ from openpyxl.chart import BarChart
 from callboard import Outcome, Supervisor, Task
 from callboard.config import Settings, load_yaml
 from callboard.surfaces import Need
-from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopSurface
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report_desktop"
 RUNS = 20
@@ -30,7 +30,7 @@ TABLE = [
 @pytest.fixture(scope="module")
 def _needs_a_desktop() -> None:
     """Skip where there is no desktop with Office; with ``REQUIRE_DESKTOP`` it fails."""
-    needs = [*DesktopServer.needs({"display": "private"}), Need.program("soffice")]
+    needs = [*DesktopSurface.needs({"display": "private"}), Need.program("soffice")]
     missing = "; ".join(need.told for need in needs if not need.met)
     if missing and os.environ.get("REQUIRE_DESKTOP"):
         pytest.fail(missing)

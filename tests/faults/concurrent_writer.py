@@ -10,8 +10,8 @@ from typing import Any
 
 from callboard.config import ShellSettings
 from callboard.surfaces import Stage, ToolError
-from callboard.surfaces.documents import DocumentServer
-from callboard.surfaces.shell import ShellServer
+from callboard.surfaces.documents import DocumentSurface
+from callboard.surfaces.shell import ShellSurface
 
 ADD = {
     "notes.docx": lambda call, line: call("insert_paragraph", text=line),
@@ -35,11 +35,11 @@ def called(server: Any, root: str, tool: str, arguments: dict[str, Any]) -> Any:
 def main(folder: Path, kind: str, name: str, count: int) -> None:
     """Add the lines, each again until it is confirmed."""
     if kind == "shell":
-        server: Any = ShellServer({"box": ShellSettings(cwd=folder, isolated=False)})
+        server: Any = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
         server.open(Stage("shells"))
         bound, root = {"shell": "box"}, ""
     else:
-        server = DocumentServer(folder)
+        server = DocumentSurface(folder)
         (target,) = (each for each in server.targets() if each.id == kind)
         bound, root = {"document": kind}, target.address.split("/")[1]
     for number in range(count):

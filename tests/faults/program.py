@@ -28,7 +28,7 @@ from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
 from callboard.journal import FileJournal, Row
 from callboard.messages import Intent, JournalError, Question
 from callboard.surfaces import EffectGuard
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import Faults, kill_process
 
 with contextlib.suppress(ImportError):  # only some systems have it, those that have fork
@@ -207,7 +207,7 @@ def forgetful() -> Iterator[None]:
     with (
         mock.patch.object(FileJournal, "keep", keep_but_intents),
         mock.patch.object(CallRecord, "foresee", foresee),
-        mock.patch.object(DocumentServer, "settles", new=True),  # so no one compares the state with the one left
+        mock.patch.object(DocumentSurface, "settles", new=True),  # so no one compares the state with the one left
     ):
         yield
 

@@ -18,7 +18,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from callboard import Settings, Supervisor, Task
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import Faults, kill_process
 
 folder, case, kills = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])

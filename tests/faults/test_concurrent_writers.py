@@ -19,8 +19,8 @@ import pytest
 import forks
 from callboard.config import ShellSettings
 from callboard.surfaces import Stage, ToolError
-from callboard.surfaces.documents import DocumentServer
-from callboard.surfaces.shell import ShellServer
+from callboard.surfaces.documents import DocumentSurface
+from callboard.surfaces.shell import ShellSurface
 from support import PATIENCE
 
 PROGRAM = Path(__file__).with_name("concurrent_writer.py")
@@ -104,9 +104,9 @@ def servers(tmp_path):
     """Give both servers on one folder."""
     lay_out(tmp_path)
     stage = Stage("shells")
-    shell = ShellServer({"box": ShellSettings(cwd=tmp_path, isolated=False)})
+    shell = ShellSurface({"box": ShellSettings(cwd=tmp_path, isolated=False)})
     shell.open(stage)
-    yield {"documents": DocumentServer(tmp_path), "shell": shell}
+    yield {"documents": DocumentSurface(tmp_path), "shell": shell}
     shell.close()
     stage.close()
 

@@ -11,7 +11,7 @@ import pytest
 
 import forks
 from callboard.surfaces import Need
-from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopSurface
 from support import PATIENCE
 
 TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich; 漢字 €.\n" * 10
@@ -71,7 +71,7 @@ with Faults() as faults:
 @pytest.fixture
 def folder(tmp_path):
     """Give a folder with an empty letter, where a desktop with an editor can be started."""
-    missing = [need.told for need in (*DesktopServer.needs({}), Need.program("mousepad")) if not need.met]
+    missing = [need.told for need in (*DesktopSurface.needs({}), Need.program("mousepad")) if not need.met]
     if missing and os.environ.get("REQUIRE_DESKTOP"):
         pytest.fail("; ".join(missing))
     if missing or sys.platform != "linux":

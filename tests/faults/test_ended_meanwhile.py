@@ -13,7 +13,7 @@ from openpyxl import load_workbook
 from callboard import EventName, Model, Outcome, Task
 from callboard.messages import JournalError
 from callboard.models import ModelAnswer
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
 from support import PATIENCE
 
@@ -79,14 +79,14 @@ def test_where_a_document_can_not_be_read_for_the_moment(broken_off, begin, book
 def test_where_somebody_cancels_while_the_document_is_looked_at(broken_off, begin, book, monkeypatch):
     broken_off()
     looking, cancelled = threading.Event(), threading.Event()
-    real = DocumentServer.observe
+    real = DocumentSurface.observe
 
     def observe(self, target):
         looking.set()
         cancelled.wait(PATIENCE)
         return real(self, target)
 
-    monkeypatch.setattr(DocumentServer, "observe", observe)
+    monkeypatch.setattr(DocumentSurface, "observe", observe)
     handle = begin().handle("t")
     assert looking.wait(PATIENCE)
     handle.cancel()
@@ -100,14 +100,14 @@ def test_where_somebody_cancels_while_the_document_is_looked_at(broken_off, begi
 def test_where_somebody_cancels_what_is_paused(broken_off, begin, book, monkeypatch, processes):
     broken_off()
     looking, paused = threading.Event(), threading.Event()
-    real = DocumentServer.observe
+    real = DocumentSurface.observe
 
     def observe(self, target):
         looking.set()
         paused.wait(PATIENCE)
         return real(self, target)
 
-    monkeypatch.setattr(DocumentServer, "observe", observe)
+    monkeypatch.setattr(DocumentSurface, "observe", observe)
     supervisor = begin()
     assert looking.wait(PATIENCE)
     supervisor.handle("t").pause()

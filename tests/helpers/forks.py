@@ -220,12 +220,12 @@ def become(order: dict[str, Any]) -> None:
 def warm_up() -> None:
     """Build what a program with a supervisor builds first: the schemas of tools, and the reader of events."""
     from callboard.messages import read_events
-    from callboard.surfaces.android import AndroidServer
-    from callboard.surfaces.desktop import DesktopServer
-    from callboard.surfaces.documents import DocumentServer
-    from callboard.surfaces.shell import ShellServer
+    from callboard.surfaces.android import AndroidSurface
+    from callboard.surfaces.desktop import DesktopSurface
+    from callboard.surfaces.documents import DocumentSurface
+    from callboard.surfaces.shell import ShellSurface
 
-    for server in (DocumentServer(Path.cwd()), AndroidServer(), DesktopServer(), ShellServer({})):
+    for server in (DocumentSurface(Path.cwd()), AndroidSurface(), DesktopSurface(), ShellSurface({})):
         server.tools()
     read_events("[]")
 

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import MemoryServer, VirtualClock
 from support import FINISH, HELD, PATIENCE, action, actions, call, lone, told, write
 
@@ -307,7 +307,7 @@ def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
 def test_only_the_action_that_a_person_is_asked_about_is_described(start, until, workspace):
     described = []
 
-    class Describes(DocumentServer):
+    class Describes(DocumentSurface):
         def replaced(self, target, tool, arguments):
             described.append(arguments["cell"])
             return super().replaced(target, tool, arguments)
@@ -320,7 +320,7 @@ def test_only_the_action_that_a_person_is_asked_about_is_described(start, until,
 
 
 def test_a_server_that_cannot_describe_a_call_is_asked_for_no_more(start, until, workspace):
-    class Breaks(DocumentServer):
+    class Breaks(DocumentSurface):
         def replaced(self, target, tool, arguments):
             raise RuntimeError(tool)
 

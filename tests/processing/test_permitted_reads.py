@@ -12,7 +12,7 @@ from docx import Document
 from callboard import EventName, Outcome, Task, tool
 from callboard.messages import AgentKind, CallboardError, Effect, Hazard
 from callboard.surfaces import reads_are_harmless
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
 from support import FINISH, PATIENCE, action, actions, append, call, lone
 
@@ -139,7 +139,7 @@ def workspace(tmp_path):
     return tmp_path / "workspace"
 
 
-class Strict(DocumentServer):
+class Strict(DocumentSurface):
     """Documents of a program whose reads are hazards."""
 
     def hazards(self, target, tool, arguments, made):
@@ -147,7 +147,7 @@ class Strict(DocumentServer):
 
 
 def test_reads_of_documents_cost_no_further_query(workspace):
-    server = DocumentServer(workspace)
+    server = DocumentSurface(workspace)
     assert (reads_are_harmless(server), reads_are_harmless(Strict(workspace))) == (True, False)
     target = next(each for each in server.targets() if each.id == "a.docx")
     for entry in server.tools():

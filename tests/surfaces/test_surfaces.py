@@ -8,8 +8,8 @@ import pytest
 
 from callboard import FunctionModel, Settings, Supervisor
 from callboard.messages import SettingsError
-from callboard.surfaces import SHIPPED, NamedSurface, named_servers, named_surfaces
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces import SHIPPED, NamedSurface, make_surfaces, named_surfaces
+from callboard.surfaces.documents import DocumentSurface
 from support import FINISH, PATIENCE, lone
 
 LAMPS = """
@@ -39,14 +39,14 @@ def _lamps(install):
 
 def refused(**sections):
     with pytest.raises(SettingsError) as info:
-        named_servers(Settings.load(**sections))
+        make_surfaces(Settings.load(**sections))
     return str(info.value)
 
 
 def test_the_documents_are_there_when_they_have_a_workspace(tmp_path):
-    assert named_servers(Settings.load()) == []
-    (server,) = named_servers(Settings.load(documents={"workspace": tmp_path}))
-    assert isinstance(server, DocumentServer)
+    assert make_surfaces(Settings.load()) == []
+    (server,) = make_surfaces(Settings.load(documents={"workspace": tmp_path}))
+    assert isinstance(server, DocumentSurface)
     assert (server.name, server.workspace) == ("documents", tmp_path)
 
 
@@ -63,7 +63,7 @@ def test_each_shipped_surface_is_a_section_of_the_settings(name):
 def test_paths_of_shells_start_from_the_settings_file(tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "callboard.yaml").write_text("shells: {box: {cwd: work}}", encoding="utf-8")
-    (server,) = named_servers(Settings.load(tmp_path / "callboard.yaml"))
+    (server,) = make_surfaces(Settings.load(tmp_path / "callboard.yaml"))
     assert [target.address for target in server.targets()] == ["linux/box"]
     assert server._settings["box"].cwd == tmp_path / "work"
 
@@ -71,7 +71,7 @@ def test_paths_of_shells_start_from_the_settings_file(tmp_path):
 @pytest.mark.usefixtures("_lamps")
 def test_a_plugin_named_in_the_settings_is_a_server_under_that_name():
     surfaces = {"lamps": {"options": {"room": "attic"}}, "more": {"plugin": "acme:lamps", "options": {"count": "2"}}}
-    servers = named_servers(Settings.load(surfaces=surfaces))
+    servers = make_surfaces(Settings.load(surfaces=surfaces))
     assert [(server.name, server.room, server.count) for server in servers] == [
         ("lamps", "attic", 1),
         ("more", "hall", 2),

@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from callboard import Server, tool
 from callboard.messages import Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
 from callboard.surface import ToolError, committing, current_call
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import MemoryServer, SurfaceCall, SurfaceCase, SurfaceSuite, surface_suite
 from callboard.testing._crashes import CrashTrials
 from short_suite import short_suite
@@ -169,7 +169,7 @@ def memory(_folder):
 TestMemory = short_suite(memory)
 
 
-class SlowDocuments(DocumentServer):
+class SlowDocuments(DocumentSurface):
     """Documents in which a heading takes an hour."""
 
     def __init__(self, folder, started, go):

@@ -222,9 +222,9 @@ async def _first_pictures(context: Context, task_id: str, worked: Mapping[str, s
 
 async def _listed(context: Context, run: Run) -> list[Target]:
     candidates: list[Target] = []
-    for server in context.services.toolbox.servers:
-        if server.pictures:
-            candidates += await on_lane(context, server, None, server.targets)
+    for surface in context.services.toolbox.surfaces:
+        if surface.pictures:
+            candidates += await on_lane(context, surface, None, surface.targets)
     return [target for target in candidates if target.open_to(run.assign.task_id, run.assign.session)]
 
 
@@ -232,7 +232,7 @@ async def _pictured(context: Context, run: Run, targets: list[Target]) -> tuple[
     pictures_found: list[bytes] = []
     missing: list[str] = []
     for target in targets:
-        if not context.services.toolbox.server(target).pictures:
+        if not context.services.toolbox.surface(target).pictures:
             continue
         if len(pictures_found) == _MOST_PICTURES:
             missing.append(f"{target.name} is not shown: there are at most {_MOST_PICTURES} pictures")

@@ -229,9 +229,11 @@ class Reader:
     async def _control(self, query: ControlQuery) -> JsonValue:
         """Find the one control that a query describes."""
         target = await self._target(query.target)
-        server = self.context.services.toolbox.server(target)
+        surface = self.context.services.toolbox.surface(target)
         await self._mark(target)
-        observation = await on_lane(self.context, server, target, functools.partial(observed, server, target, COMPARED))
+        observation = await on_lane(
+            self.context, surface, target, functools.partial(observed, surface, target, COMPARED)
+        )
         matches = [control for control in observation.controls if _fits(control, query)]
         if len(matches) != 1:
             kind = query.kind or "control"
@@ -281,16 +283,16 @@ class Reader:
         if self._targets is None:
             assign = self.run.assign
             candidates: list[Target] = []
-            for server in self.context.services.toolbox.servers:
-                candidates += await on_lane(self.context, server, None, server.targets)
+            for surface in self.context.services.toolbox.surfaces:
+                candidates += await on_lane(self.context, surface, None, surface.targets)
             self._targets = tuple(target for target in candidates if target.open_to(assign.task_id, assign.session))
         return self._targets
 
     async def windows(self) -> set[str]:
         """Return the ids of windows on screens, open or closed."""
         toolbox, listed = self.context.services.toolbox, await self.listed()
-        windows = {target.id for target in listed if _on_screen(toolbox.server(target), target)}
-        if any(server.pictures for server in toolbox.servers):
+        windows = {target.id for target in listed if _on_screen(toolbox.surface(target), target)}
+        if any(surface.pictures for surface in toolbox.surfaces):
             listed_ids = {target.id for target in listed}
             worked = {name for done in self.run.own_subtasks for name in done.changed if name not in listed_ids}
             windows |= {name for name in worked if not name.startswith("/") and name not in self._tools(None)}
@@ -299,8 +301,10 @@ class Reader:
     async def files(self) -> Mapping[str, Path]:
         """Return the files of all surfaces, by name."""
         if self._files is None:
-            servers = self.context.services.toolbox.servers
-            self._files = join_files([await on_lane(self.context, server, None, server.files) for server in servers])
+            surfaces = self.context.services.toolbox.surfaces
+            self._files = join_files(
+                [await on_lane(self.context, surface, None, surface.files) for surface in surfaces]
+            )
         return self._files
 
     async def _mark(self, target: Target) -> None:
@@ -308,21 +312,21 @@ class Reader:
 
         One that may change by itself is only named. While another agent works on a screen, it is waited for.
         """
-        server = self.context.services.toolbox.server(target)
-        if server.settles or server.pictures:
+        surface = self.context.services.toolbox.surface(target)
+        if surface.settles or surface.pictures:
             await self._free(target)
-        if server.settles:
+        if surface.settles:
             self.restless.add(target.id)
             return
         if target.kind is TargetKind.SHELL:
             self.unmarked.add(target.id)
         if target.address not in self._marks:
-            self._marks[target.address] = (server, target, await self._fingerprint(server, target))
+            self._marks[target.address] = (surface, target, await self._fingerprint(surface, target))
 
     async def changed(self) -> list[str]:
         """Return the surfaces and files that changed since they were read."""
         marks = self._marks.values()
-        changed = [target.id for server, target, mark in marks if await self._fingerprint(server, target) != mark]
+        changed = [target.id for surface, target, mark in marks if await self._fingerprint(surface, target) != mark]
         if not self._digests and not self._all_files:
             return changed
         self._files = None
@@ -330,12 +334,12 @@ class Reader:
         names = self._digests.keys() | now.keys() if self._all_files else self._digests.keys()
         return changed + sorted(name for name in names if self._digests.get(name) != now.get(name))
 
-    async def _fingerprint(self, server: Server, target: Target) -> str:
+    async def _fingerprint(self, surface: Server, target: Target) -> str:
         try:
-            if type(server).fingerprint is not Server.fingerprint:
-                return await on_lane(self.context, server, target, functools.partial(server.fingerprint, target))
-            look = functools.partial(observed, server, target, COMPARED)
-            observation = await on_lane(self.context, server, target, look)
+            if type(surface).fingerprint is not Server.fingerprint:
+                return await on_lane(self.context, surface, target, functools.partial(surface.fingerprint, target))
+            look = functools.partial(observed, surface, target, COMPARED)
+            observation = await on_lane(self.context, surface, target, look)
         except ToolError as error:
             return f"unreadable: {error}"
         return observation.fingerprint or digest(
@@ -394,8 +398,8 @@ class Reader:
         return await self.context.services.lanes.run("digests of files", lambda: digests_of(files, names))
 
 
-def _on_screen(server: Server, target: Target) -> bool:
-    return server.pictures and target.kind is TargetKind.WINDOW
+def _on_screen(surface: Server, target: Target) -> bool:
+    return surface.pictures and target.kind is TargetKind.WINDOW
 
 
 def _fits(control: Control, query: ControlQuery) -> bool:

@@ -24,7 +24,7 @@ from callboard.models import ToolInfo
 from callboard.models.prompt._answer_schema import answer_schema, legal_statuses, own_parameters
 from callboard.models.prompt._prompt import prompt_of
 from callboard.models.prompt._short import copied, likely_tools, shortened_request, tool_examples
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 TABLE = ToolInfo(
     name="insert_table",
@@ -103,7 +103,7 @@ def parameters(tools):
 
 
 def test_the_documents_tools_say_what_they_need(asks, tmp_path):
-    server = DocumentServer(tmp_path)
+    server = DocumentSurface(tmp_path)
     toolbox, book = Toolbox([server], (), Lanes()), WINDOW.model_copy(update={"address": "app/excel/book.xlsx"})
     offered = toolbox.actions(AgentKind.APP, WINDOW) | toolbox.actions(AgentKind.APP, book)
     tools = tuple(tool.info for tool in offered.values())

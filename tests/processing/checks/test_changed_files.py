@@ -6,7 +6,7 @@ import pytest
 
 from callboard import EventName, Outcome, Task
 from callboard.messages import TaskRefusedError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from support import FINISH, PATIENCE, call
 
 ONLY = {"only": "report.csv"}
@@ -32,7 +32,7 @@ def submit(start, folder, tmp_path):
                 do()
             return answers[request.step - 1]
 
-        supervisor = start(servers=[DocumentServer(folder)], app=app, journal={"path": tmp_path / "journal.db"})
+        supervisor = start(servers=[DocumentSurface(folder)], app=app, journal={"path": tmp_path / "journal.db"})
         return supervisor.submit(Task(request="x", target=target, checks=checks, **fields))
 
     return run
@@ -65,7 +65,7 @@ def test_an_effect_counts_although_the_contents_are_as_before(start, folder, tmp
             return FINISH if request.call == 2 else {"Status": "FAIL"}
         return {"Status": "ASSIGN", "ControlText": "budget.csv", "Current Sub-Task": "x"}
 
-    supervisor = start(servers=[DocumentServer(folder)], host=host, app=lambda _: call("append_rows", "FINISH", **ROW))
+    supervisor = start(servers=[DocumentSurface(folder)], host=host, app=lambda _: call("append_rows", "FINISH", **ROW))
     (check,) = supervisor.submit(Task(request="x", checks=[ONLY])).result(PATIENCE).checks
     assert (check.held, check.found) == (False, {"changed": ["budget.csv"]})
 
@@ -99,7 +99,7 @@ def test_a_file_that_should_stay_unchanged_has_to_exist(submit):
 
 def test_the_contents_at_the_submission_survive_a_restart(start, folder, tmp_path, until):
     def begin(answer):
-        return start(servers=[DocumentServer(folder)], app=answer, journal={"path": tmp_path / "journal.db"})
+        return start(servers=[DocumentSurface(folder)], app=answer, journal={"path": tmp_path / "journal.db"})
 
     first = begin(lambda _: {"Status": "PENDING", "Comment": "which one?"})
     handle = first.submit(Task(request="x", target="report.csv", checks=[{"unchanged": "budget.csv"}]))
@@ -124,7 +124,7 @@ def test_a_file_that_another_task_wrote_does_not_count(start, folder):
         begun[0].result(PATIENCE)
         return FINISH
 
-    supervisor = start(servers=[DocumentServer(folder)], app=app)
+    supervisor = start(servers=[DocumentSurface(folder)], app=app)
     result = supervisor.submit(Task(request="first", target="report.csv", checks=[ONLY])).result(PATIENCE)
     assert (result.outcome, result.verified) == (Outcome.FINISHED, True)
     assert "South" in (folder / "budget.csv").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from PIL import Image
 
 from callboard import EventName, ModelAnswer, Outcome, PlanStep, Task
 from callboard.messages import Judge, TaskRefusedError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import MemoryServer, assert_replays
 from support import ASSIGN, FINISH, PATIENCE, call
 
@@ -51,7 +51,7 @@ def submit(start, folder, tmp_path):
             return next(said)
 
         more = {"journal": {"path": tmp_path / "journal.db"}, **(settings or {})}
-        run.supervisor = start(servers=[DocumentServer(folder)], app=app, host=host, **more)
+        run.supervisor = start(servers=[DocumentSurface(folder)], app=app, host=host, **more)
         task = {"request": "Add South", "target": "report.csv", "judge": Judge(question=question), **fields}
         return run.supervisor.submit(Task(**task))
 
@@ -85,7 +85,7 @@ def test_judge_that_answers_no_refuses_the_finish_with_its_reason(start, folder)
         asked.append(request)
         return FINISH
 
-    supervisor = start(servers=[DocumentServer(folder)], app=app, host=lambda _: next(given))
+    supervisor = start(servers=[DocumentSurface(folder)], app=app, host=lambda _: next(given))
     handle = supervisor.submit(Task(request="x", target="report.csv", judge=Judge(question=QUESTION)))
     result = handle.result(PATIENCE)
     assert (result.outcome, [each.answer for each in result.judged]) == (Outcome.FINISHED, ["yes"])
@@ -182,11 +182,11 @@ def test_a_judge_that_a_stop_interrupted_is_asked_again(start, folder, tmp_path)
         await asyncio.Event().wait()
 
     write = call("append_rows", "FINISH", rows=[["South", "1"]])
-    first = start(servers=[DocumentServer(folder)], app=[write], host=never, journal=journal)
+    first = start(servers=[DocumentSurface(folder)], app=[write], host=never, journal=journal)
     handle = first.submit(Task(request="x", target="report.csv", judge=Judge(question=QUESTION)))
     assert asked.wait(PATIENCE)
     first.stop()
-    second = start(servers=[DocumentServer(folder)], app=[], host=lambda _: YES, journal=journal)
+    second = start(servers=[DocumentSurface(folder)], app=[], host=lambda _: YES, journal=journal)
     result = second.handle(handle.task_id).result(PATIENCE)
     assert (result.outcome, [each.answer for each in result.judged]) == (Outcome.FINISHED, ["yes"])
     assert (folder / "report.csv").read_text(encoding="utf-8").count("South") == 1
@@ -210,7 +210,7 @@ def test_the_contents_from_before_survive_a_restart(submit, start, folder, tmp_p
         return YES
 
     second = start(
-        servers=[DocumentServer(folder)], app=lambda _: FINISH, host=host, journal={"path": tmp_path / "journal.db"}
+        servers=[DocumentSurface(folder)], app=lambda _: FINISH, host=host, journal={"path": tmp_path / "journal.db"}
     )
     again = second.handle(handle.task_id)
     again.answer(again.questions()[0].id, "this one")
@@ -225,13 +225,13 @@ def test_without_a_journal_in_a_file_the_contents_are_kept_in_memory(submit):
 
 
 def test_a_judge_without_a_model_is_refused(start, folder):
-    supervisor = start(servers=[DocumentServer(folder)], app=lambda _: FINISH)
+    supervisor = start(servers=[DocumentSurface(folder)], app=lambda _: FINISH)
     with pytest.raises(TaskRefusedError, match="no model is set for the judge"):
         supervisor.submit(Task(request="x", target="report.csv", judge=Judge(question="ok?")))
 
 
 def test_a_task_names_the_model_of_its_judge(start, folder):
-    supervisor = start(servers=[DocumentServer(folder)], app=lambda _: FINISH, linux=lambda _: YES)
+    supervisor = start(servers=[DocumentSurface(folder)], app=lambda _: FINISH, linux=lambda _: YES)
     judge = Judge(question="ok?", model="linux")
     result = supervisor.submit(Task(request="x", target="report.csv", judge=judge)).result(PATIENCE)
     assert [each.answer for each in result.judged] == ["yes"]

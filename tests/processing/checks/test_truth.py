@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from callboard import Outcome, Task
 from callboard.config import ShellSettings
 from callboard.messages import Check, Judge
-from callboard.surfaces.documents import DocumentServer
-from callboard.surfaces.shell import ShellServer
+from callboard.surfaces.documents import DocumentSurface
+from callboard.surfaces.shell import ShellSurface
 from support import FINISH, PATIENCE, call
 
 YES = {"Answers": [{"Reason": "It is there.", "Answer": "yes"}]}
@@ -42,7 +42,7 @@ def shell(begin, folder, tmp_path):
 
     def run(*checks, commands=(), **given):
         answers = [call("run", command=command) for command in commands]
-        server = ShellServer({"box": ShellSettings(cwd=folder, isolated=False)})
+        server = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
         supervisor = begin(servers=[server], linux=[*answers, FINISH], policy=[{"verdict": "allow"}], **given)
         return supervisor.submit(Task(request="x", target="box", checks=checks))
 
@@ -54,7 +54,7 @@ def documents(begin, folder):
     """Run a task on report.csv, whose agent only says FINISH."""
 
     def run(*checks, target="report.csv", task=None, **given):
-        supervisor = begin(servers=[DocumentServer(folder)], app=[FINISH], **given)
+        supervisor = begin(servers=[DocumentSurface(folder)], app=[FINISH], **given)
         return supervisor.submit(Task(request="x", target=target, checks=checks, **(task or {})))
 
     return run
@@ -82,7 +82,7 @@ def test_a_command_starts_in_the_folder_of_the_shell_whatever_an_agent_did(shell
 def test_a_command_that_is_read_leaves_the_agents_folder_alone(begin, folder):
     decoy(folder)
     answers = [call("run", command="cd decoy"), FINISH, call("run", command="cat status.txt"), FAIL]
-    server = ShellServer({"box": ShellSettings(cwd=folder, isolated=False)})
+    server = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
     asked = []
 
     def linux(request):
@@ -123,7 +123,7 @@ def test_a_shell_that_changes_between_readings_is_read_again(shell, folder):
 
 
 def test_a_rule_about_commands_also_rules_on_those_of_checks(begin, folder):
-    server = ShellServer({"box": ShellSettings(cwd=folder, isolated=False)})
+    server = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
     supervisor = begin(servers=[server], linux=[FINISH], policy=[{"verdict": "deny", "tool": "run"}])
     result = supervisor.submit(Task(request="x", target="box", checks=[STATUS])).result(PATIENCE)
     assert "the policy denies it" in result.checks[0].problem

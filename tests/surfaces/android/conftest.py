@@ -17,7 +17,7 @@ from real_adbd import adbd, find_adbd, find_missing
 
 from callboard.messages import Look, Observation
 from callboard.surfaces import Stage
-from callboard.surfaces.android import Adb, AdbError, AndroidServer, DeviceState
+from callboard.surfaces.android import Adb, AdbError, AndroidSurface, DeviceState
 from callboard.testing import Phone, plugged_in
 from support import PATIENCE
 
@@ -44,7 +44,7 @@ def without_adb(monkeypatch: pytest.MonkeyPatch) -> None:
 class Held:
     """A phone as an agent has it: by the surface, which asks the real adb server."""
 
-    server: AndroidServer
+    server: AndroidSurface
     phone: Phone
     serial: str
     runner: asyncio.Runner
@@ -96,7 +96,7 @@ def hold(adb_port: int, tmp_path: Path) -> Iterator[Callable[..., Held]]:
             if program is not None:
                 serial = stack.enter_context(adbd(program, phone))
             runner = stack.enter_context(asyncio.Runner())
-            server = AndroidServer([serial], port=adb_port)
+            server = AndroidSurface([serial], port=adb_port)
             stage = Stage("android", tmp_path / "j" if lasting else None, elapsed)
             held = Held(server, phone, serial, runner)
             held.wait(server.open(stage))
@@ -107,7 +107,7 @@ def hold(adb_port: int, tmp_path: Path) -> Iterator[Callable[..., Held]]:
         yield make
 
 
-async def _usable(server: AndroidServer, serial: str) -> None:
+async def _usable(server: AndroidSurface, serial: str) -> None:
     """Wait for a phone; on a busy machine the attempt of `open` may have taken too long."""
     async with asyncio.timeout(PATIENCE):
         while serial not in {each.serial for each in await server.devices() if each.state is DeviceState.DEVICE}:

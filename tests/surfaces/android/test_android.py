@@ -11,7 +11,7 @@ from PIL import Image
 
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.surfaces import Stage, ToolError
-from callboard.surfaces.android import AndroidServer
+from callboard.surfaces.android import AndroidSurface
 from callboard.surfaces.android._device import Cached
 from callboard.testing import Contact, Phone
 from callboard.testing.phone import PhoneScreen, View
@@ -322,7 +322,7 @@ def test_a_keyboard_that_a_crash_left_is_given_back_by_the_next_process(hold, tm
     first = hold()
     first.wait(first.server._keyboards.note(first.server._of(first.serial).device))
     first.phone.ime = "com.android.adbkeyboard/.AdbIME"
-    second = AndroidServer([first.serial], port=first.server._adb.port)
+    second = AndroidSurface([first.serial], port=first.server._adb.port)
     first.wait(second.open(Stage("android", tmp_path / "j")))
     assert first.phone.ime == "com.android.inputmethod.latin/.LatinIME"
     assert second._keyboards.lent == ()

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from callboard.surfaces import Stage
-from callboard.surfaces.android import AndroidServer
+from callboard.surfaces.android import AndroidSurface
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def lent(held_by: Callable[..., Any]) -> Iterator[Any]:
     if not serial:
         pytest.skip("CALLBOARD_ANDROID_SERIAL names no device")
     with asyncio.Runner() as runner:
-        server = AndroidServer([serial], port=int(os.environ.get("CALLBOARD_ADB_PORT", "5037")))
+        server = AndroidSurface([serial], port=int(os.environ.get("CALLBOARD_ADB_PORT", "5037")))
         runner.run(server.open(Stage("android")))
         yield held_by(server, serial, runner)
         runner.run(server.close())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callboard.messages import LookBudget
-from callboard.surfaces.android import AndroidServer
+from callboard.surfaces.android import AndroidSurface
 from callboard.surfaces.android._hierarchy import Hierarchy
 from callboard.testing import Phone, SurfaceCall, SurfaceCase, plugged_in
 from short_suite import short_suite
@@ -42,7 +42,7 @@ def case(_folder: Path) -> SurfaceCase:
 
     control = next(each.id for each in Hierarchy(phone.hierarchy()).controls(LookBudget())[0] if each.name == "Number")
     return SurfaceCase(
-        server=lambda: AndroidServer([STAND["serial"]], port=STAND["port"], clock=itertools.count(step=6).__next__),
+        server=lambda: AndroidSurface([STAND["serial"]], port=STAND["port"], clock=itertools.count(step=6).__next__),
         target=STAND["serial"],
         change=lambda: phone.start("com.android.dialer", "tel:55"),
         control=control,

@@ -13,7 +13,7 @@ import pytest
 from callboard import Settings
 from callboard.messages import Control, Look, Observation, Target
 from callboard.surfaces import Stage
-from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopSurface
 from callboard.surfaces.desktop._processes import is_alive
 from support import PATIENCE
 
@@ -43,7 +43,7 @@ def needed(*programs: str) -> None:
     """Skip the test where a desktop, or one of some applications, is missing; with ``REQUIRE_DESKTOP`` it fails."""
     from callboard.surfaces import Need
 
-    needs = [*DesktopServer.needs({"display": "private"}), *map(Need.program, programs)]
+    needs = [*DesktopSurface.needs({"display": "private"}), *map(Need.program, programs)]
     missing = [need.told for need in needs if not need.met and not need.optional]
     if missing and os.environ.get("REQUIRE_DESKTOP"):
         pytest.fail("; ".join(missing))
@@ -58,11 +58,11 @@ def requires() -> Callable[..., None]:
 
 
 @contextlib.contextmanager
-def private_desktop(folder: Path, **options: Any) -> Iterator[DesktopServer]:
+def private_desktop(folder: Path, **options: Any) -> Iterator[DesktopSurface]:
     """Open a private desktop, and close it."""
     needed("mousepad", "zenity")
     stage = Stage("desktop")
-    server = DesktopServer("private", folder=folder, applications=APPLICATIONS, installed=False, **options)
+    server = DesktopSurface("private", folder=folder, applications=APPLICATIONS, installed=False, **options)
     server.open(stage)
     try:
         yield server
@@ -75,7 +75,7 @@ def private_desktop(folder: Path, **options: Any) -> Iterator[DesktopServer]:
 class Window:
     """A process on the desktop, and a short way to work in it."""
 
-    server: DesktopServer
+    server: DesktopSurface
     target: Target
 
     @property
@@ -130,13 +130,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[DesktopServer]:
+def server(folder: Path) -> Iterator[DesktopSurface]:
     """Give a private desktop."""
     with private_desktop(folder) as opened:
         yield opened
 
 
-def _launcher(server: DesktopServer) -> Iterator[Callable[..., Window]]:
+def _launcher(server: DesktopSurface) -> Iterator[Callable[..., Window]]:
     opened: list[Window] = []
 
     def start(application: str, **arguments: Any) -> Window:
@@ -150,13 +150,13 @@ def _launcher(server: DesktopServer) -> Iterator[Callable[..., Window]]:
 
 
 @pytest.fixture
-def start(server: DesktopServer) -> Iterator[Callable[..., Window]]:
+def start(server: DesktopSurface) -> Iterator[Callable[..., Window]]:
     """Start applications, and end them after the test."""
     yield from _launcher(server)
 
 
 @pytest.fixture(scope="module")
-def share(server: DesktopServer) -> Iterator[Callable[..., Window]]:
+def share(server: DesktopSurface) -> Iterator[Callable[..., Window]]:
     """Start applications that all tests of a file use, and end them after the last one."""
     yield from _launcher(server)
 

@@ -9,7 +9,7 @@ from Xlib.protocol import event
 
 from callboard.messages import Look, LookBudget, TargetKind
 from callboard.surfaces import Stage, ToolError
-from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopSurface
 from callboard.surfaces.desktop._desktop_applications import DesktopApplication, installed
 
 
@@ -18,15 +18,15 @@ def application(server, name):
 
 
 def test_it_needs_its_packages_and_the_programs_of_a_private_display():
-    needs = {need.what: need for need in DesktopServer.needs({"display": "private"})}
+    needs = {need.what: need for need in DesktopSurface.needs({"display": "private"})}
     assert {"the package 'jeepney'", "the program 'Xvfb'", "the program 'openbox'"} <= set(needs)
     assert all(need.command for need in needs.values())
-    assert not any("Xvfb" in need.what for need in DesktopServer.needs({"display": "user"}))
+    assert not any("Xvfb" in need.what for need in DesktopSurface.needs({"display": "user"}))
 
 
 def test_a_display_of_a_person_has_to_be_there(monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
-    missing = [need for need in DesktopServer.needs({"display": "user"}) if not need.met]
+    missing = [need for need in DesktopSurface.needs({"display": "user"}) if not need.met]
     assert [need.what for need in missing] == ["a display (DISPLAY)"]
 
 
@@ -44,7 +44,7 @@ def test_a_display_that_can_not_be_used_is_refused_with_the_reason(monkeypatch, 
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    server, stage = DesktopServer("user", folder=tmp_path), Stage("desktop")
+    server, stage = DesktopSurface("user", folder=tmp_path), Stage("desktop")
     with pytest.raises(ConnectionError, match=why):
         server.open(stage)
     server.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopSurface
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
 from short_suite import short_suite
 
@@ -18,7 +18,7 @@ def editor(share, folder):
     environment = window.desktop.session.environment
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
-        server = lambda: DesktopServer(environment["DISPLAY"], folder=folder, installed=False)  # noqa: E731 - short
+        server = lambda: DesktopSurface(environment["DISPLAY"], folder=folder, installed=False)  # noqa: E731 - short
         STAND.update(window=window, server=server)
         yield window
         STAND.clear()

@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from callboard.actors.runtime import Lease
 from callboard.surfaces import EffectGuard
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.surfaces.documents._workspace import ROOTS
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(workspace: Path) -> DocumentServer:
+def server(workspace: Path) -> DocumentSurface:
     """Give a server on the workspace."""
-    return DocumentServer(workspace)
+    return DocumentSurface(workspace)
 
 
 @pytest.fixture
-def call(server: DocumentServer) -> Call:
+def call(server: DocumentSurface) -> Call:
     """Call a tool with JSON arguments: ``call("read_range", "book.xlsx", cells="A1")``."""
 
     def run(name: str, document: str | None = None, /, guard: EffectGuard | None = None, **arguments: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 from callboard.messages import AgentKind, Effect, Target, TargetKind
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from support import PATIENCE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SOFFICE = shutil.which("soffice")
 
 
-def test_the_applications_that_can_be_started_are_targets(server: DocumentServer, call: Call) -> None:
+def test_the_applications_that_can_be_started_are_targets(server: DocumentSurface, call: Call) -> None:
     applications = call("list_applications")
     assert [(target.id, target.name, target.address, target.start) for target in applications] == [
         ("word", "Word", "app/word/*", "start_application"),
@@ -54,7 +54,7 @@ def test_a_window_is_opened_and_selected_by_id_or_name(workspace: Path, call: Ca
         call("open_document", path="c.docx")
 
 
-def test_observing_gives_controls_facts_and_a_fingerprint(call: Call, server: DocumentServer) -> None:
+def test_observing_gives_controls_facts_and_a_fingerprint(call: Call, server: DocumentSurface) -> None:
     target = call("start_application", name="word")
     call("insert_heading", target.id, text="Title")
     seen = server.observe(target)
@@ -72,13 +72,13 @@ def test_observing_gives_controls_facts_and_a_fingerprint(call: Call, server: Do
     assert server.resolve(server.observe(target), seen.controls[0]) is None
 
 
-def test_an_application_that_is_not_started_can_not_be_observed(server: DocumentServer, call: Call) -> None:
+def test_an_application_that_is_not_started_can_not_be_observed(server: DocumentSurface, call: Call) -> None:
     with pytest.raises(ToolError, match="start the application"):
         server.observe(call("list_applications")[0])
 
 
 def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
-    server: DocumentServer,
+    server: DocumentSurface,
 ) -> None:
     for root in ("word", "excel"):
         names = [entry.name for entry in server.tools() if not entry.roots or root in entry.roots]
@@ -90,7 +90,7 @@ def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
         assert all("description" in about for about in entry.tool.parameters["properties"].values())
 
 
-def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(server: DocumentServer) -> None:
+def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(server: DocumentSurface) -> None:
     for entry in server.tools():
         reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "summarize"))
         assert (entry.effect is Effect.READ) == reads
@@ -98,7 +98,7 @@ def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(server
         assert entry.tool.annotations.destructive_hint == entry.name.startswith("delete_")
 
 
-async def test_alone_the_server_offers_every_tool_under_a_name_of_its_own(server: DocumentServer) -> None:
+async def test_alone_the_server_offers_every_tool_under_a_name_of_its_own(server: DocumentSurface) -> None:
     alone = server.mcp_server()
     names = [entry.name for entry in await alone.list_tools()]
     assert {"word_insert_table", "excel_insert_table", "pdf_read_table", "move_file"} <= set(names)
@@ -152,7 +152,7 @@ def test_libreoffice_opens_what_was_made(soffice: str, workspace: Path, tmp_path
     assert len(computed._charts) == 3
 
 
-def test_targets_of_all_kinds_are_valid_messages(server: DocumentServer, call: Call) -> None:
+def test_targets_of_all_kinds_are_valid_messages(server: DocumentSurface, call: Call) -> None:
     call("start_application", name="excel")
     for target in server.targets():
         assert Target.model_validate_json(target.model_dump_json()) == target

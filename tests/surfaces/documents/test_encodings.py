@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("encoding", "text"), TEXTS)
 def test_a_detected_encoding_is_a_guess_and_is_kept(
-    workspace: Path, server: DocumentServer, call: Call, encoding: str, text: str
+    workspace: Path, server: DocumentSurface, call: Call, encoding: str, text: str
 ) -> None:
     (workspace / "a.csv").write_bytes(text.encode(encoding))
     answer = call("read_table", "a.csv", numbers=False)

@@ -19,7 +19,7 @@ import pytest
 
 from callboard.messages import AgentKind, CommandType, Hazard, TargetKind
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer, _file_reader, _formats, _save
+from callboard.surfaces.documents import DocumentSurface, _file_reader, _formats, _save
 
 if TYPE_CHECKING:
     from conftest import Call
@@ -29,7 +29,7 @@ Image = pytest.importorskip("PIL.Image")
 icalendar = pytest.importorskip("icalendar")
 
 
-def window(server: DocumentServer, name: str):
+def window(server: DocumentSurface, name: str):
     return next(target for target in server.targets() if target.id == name)
 
 
@@ -55,7 +55,7 @@ def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
     )
 
 
-def test_models_are_offered_few_tools(server: DocumentServer) -> None:
+def test_models_are_offered_few_tools(server: DocumentSurface) -> None:
     offered = [each for each in server.tools() if each.offered and each.type is CommandType.ACTION]
     assert len({each.name for each in offered}) <= 40
     for root in ("word", "excel", "pdf", "mail", "calendar", "csv", "text", "picture"):
@@ -127,7 +127,7 @@ def test_no_path_leads_out_of_the_workspace(workspace: Path, call: Call, path: s
     assert "secret" not in str(call("list_files"))
 
 
-def test_another_file_never_takes_the_name_of_one_that_the_task_made(server: DocumentServer, workspace: Path) -> None:
+def test_another_file_never_takes_the_name_of_one_that_the_task_made(server: DocumentSurface, workspace: Path) -> None:
     made = [str(workspace / "sub" / "Mine.docx")]
     move = {"path": "theirs.docx", "new_path": "sub/mine.docx"}
     assert server.hazards(None, "move_file", move, made) == {Hazard.OVERWRITES}
@@ -140,7 +140,7 @@ def test_another_file_never_takes_the_name_of_one_that_the_task_made(server: Doc
 # PDF
 
 
-def test_a_pdf_is_read_page_by_page(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_a_pdf_is_read_page_by_page(workspace: Path, server: DocumentSurface, call: Call) -> None:
     (workspace / "a.pdf").write_bytes(pdf_of(["Invoice 17", "Total 12.50"]))
     assert call("read_text", "a.pdf") == {"text": "[page 1]\nInvoice 17\nTotal 12.50", "pages": 1, "next": None}
     assert call("read_text", "a.pdf", limit=7)["next"] == {"page": 1, "offset": 7}
@@ -232,7 +232,7 @@ def test_a_conversion_gets_no_variables_and_ends_in_time(
 # Mail
 
 
-def test_a_message_is_written_and_read(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_a_message_is_written_and_read(workspace: Path, server: DocumentSurface, call: Call) -> None:
     call("create_document", path="a.eml")
     call("create_document", path="note.txt")
     call("write_text", "note.txt", text="inside")
@@ -292,7 +292,7 @@ def test_names_with_commas_stay_names(workspace: Path, call: Call) -> None:
     assert [each.display_name for each in message["From"].addresses] == ["Müller, Ada"]
 
 
-def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server: DocumentSurface, call: Call) -> None:
     message = EmailMessage()
     message.set_content("x")
     for name in ("../../evil.txt", "run.sh"):
@@ -312,7 +312,7 @@ def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server:
         b"Content-Type: multipart/signed; boundary=B\r\n\r\n1\r\n--B\r\nContent-Type: a/b\r\n\r\n2\r\n--B--\r\n3\r\n",
     ],
 )
-def test_an_attached_message_stays_a_message(workspace: Path, server: DocumentServer, call: Call, data: bytes) -> None:
+def test_an_attached_message_stays_a_message(workspace: Path, server: DocumentSurface, call: Call, data: bytes) -> None:
     (workspace / "inner.eml").write_bytes(data)
     call("create_document", path="a.eml")
     call("write_message", "a.eml", text="see below", attachments=["inner.eml"])
@@ -345,7 +345,7 @@ def test_messages_are_not_nested_more_deeply_than_is_read(workspace: Path, call:
     assert [call("read_text", f"a{number}.eml")["text"] for number in (9, 10)] == ["", ""]
 
 
-def test_malformed_messages_are_read_or_refused(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_malformed_messages_are_read_or_refused(workspace: Path, server: DocumentSurface, call: Call) -> None:
     (workspace / "a.eml").write_bytes(b"To: <\r\n\r\nhello")
     assert server.hazards(window(server, "a.eml"), "write_message", {"to": ["a@b.c"]}, []) == {Hazard.OVERWRITES}
     deep = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (n, n) for n in range(400))
@@ -364,7 +364,7 @@ def test_malformed_messages_are_read_or_refused(workspace: Path, server: Documen
 # Calendars
 
 
-def test_events_are_added_changed_and_deleted(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_events_are_added_changed_and_deleted(workspace: Path, server: DocumentSurface, call: Call) -> None:
     pytest.importorskip("zoneinfo")
     call("create_document", path="a.ics")
     call("write_event", "a.ics", summary="Fair", start="2026-05-31", location="Hall 4")
@@ -490,7 +490,9 @@ def test_a_malformed_calendar_is_never_written(workspace: Path, call: Call, data
 # CSV and text
 
 
-def test_a_csv_is_read_and_all_other_rows_stay_as_they_are(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_a_csv_is_read_and_all_other_rows_stay_as_they_are(
+    workspace: Path, server: DocumentSurface, call: Call
+) -> None:
     data = 'Region;"Umsatz"\r\n"Köln";1.234,50\r\n"two\r\nlines";7\r\n'.encode("cp1252")
     (workspace / "a.csv").write_bytes(data)
     found = call("read_table", "a.csv")
@@ -544,7 +546,7 @@ def test_numbers_of_all_forms_are_read_or_listed(
 
 @pytest.mark.parametrize("named", ["sep=;", '"sep=;"', "SEP=;"])
 def test_a_line_that_names_the_delimiter_is_no_row(
-    workspace: Path, server: DocumentServer, call: Call, named: str
+    workspace: Path, server: DocumentSurface, call: Call, named: str
 ) -> None:
     (workspace / "a.csv").write_bytes(f"{named}\r\nA;B,C\r\n1,5;2,5\r\n".encode())
     found = call("read_table", "a.csv")
@@ -562,7 +564,7 @@ def test_a_first_line_that_names_no_delimiter_is_a_row(workspace: Path, call: Ca
     assert call("read_table", "a.csv")["header"] == ["sep=b", "c"]
 
 
-def test_write_cell_uses_the_given_delimiter(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_write_cell_uses_the_given_delimiter(workspace: Path, server: DocumentSurface, call: Call) -> None:
     (workspace / "a.csv").write_text("a;b;c,d\n1;;2,3\n")
     cell = {"row": 2, "column": 2, "value": "x"}
     assert server.hazards(window(server, "a.csv"), "write_cell", cell, []) == set()
@@ -650,7 +652,7 @@ def test_a_text_keeps_its_encoding_and_line_breaks(workspace: Path, call: Call, 
 
 
 def test_write_text_refuses_binary_files_and_replacing_is_a_hazard(
-    workspace: Path, server: DocumentServer, call: Call
+    workspace: Path, server: DocumentSurface, call: Call
 ) -> None:
     (workspace / "a.txt").write_bytes(b"\0\1")
     with pytest.raises(ToolError, match="not a text"):
@@ -663,7 +665,7 @@ def test_write_text_refuses_binary_files_and_replacing_is_a_hazard(
 # Pictures
 
 
-def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: DocumentSurface, call: Call) -> None:
     Image.new("RGBA", (40, 20), (255, 0, 0, 0)).save(workspace / "a.png")
     assert server.observe(window(server, "a.png")).window["width"] == 40
     call("save_as", "a.png", path="b.jpg", width=20)
@@ -682,7 +684,7 @@ def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: Document
     ("suffix", "orientation"), [("jpg", 1), ("jpg", 3), ("jpg", 5), ("jpg", 8), ("png", 6), ("tif", 6), ("webp", 6)]
 )
 def test_a_turned_photo_keeps_its_proportions(
-    workspace: Path, server: DocumentServer, call: Call, suffix: str, orientation: int
+    workspace: Path, server: DocumentSurface, call: Call, suffix: str, orientation: int
 ) -> None:
     name, mark = f"a.{suffix}", Image.Exif()
     mark[0x0112] = orientation
@@ -710,7 +712,7 @@ def test_a_picture_without_a_fixed_white_is_not_converted(workspace: Path, call:
         call("save_as", "a.tif", path="b.png")
 
 
-def test_a_huge_or_false_picture_is_refused(workspace: Path, server: DocumentServer) -> None:
+def test_a_huge_or_false_picture_is_refused(workspace: Path, server: DocumentSurface) -> None:
     made = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(made, "PNG")
     false = r"damaged, or not what its name says \(no picture in PNG, .*, WEBP\)"
@@ -730,7 +732,7 @@ def test_text_in_a_picture_is_read(workspace: Path, call: Call) -> None:
         call("read_text", "a.png", language="xxx")
 
 
-def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentSurface, call: Call) -> None:
     for name in ("a.csv", "b.eml", "c.ics", "d.txt", "e.md"):
         call("create_document", path=name)
     windows = {each.id: each.address for each in server.targets() if each.kind is TargetKind.WINDOW}
@@ -752,7 +754,7 @@ def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentServer, 
     ],
 )
 def test_an_observation_parses_a_file_once(
-    server: DocumentServer, call: Call, monkeypatch, name: str, parser: str
+    server: DocumentSurface, call: Call, monkeypatch, name: str, parser: str
 ) -> None:
     call("create_document", path=name)
     place, parsed = f"callboard.surfaces.documents.{parser}", []

@@ -10,7 +10,7 @@ from callboard import FunctionModel, Settings, Supervisor, Task
 from callboard.answers import finish
 from callboard.errors import TaskRefusedError, UnknownTargetError
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer, advice_on
+from callboard.surfaces.documents import DocumentSurface, advice_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("name", "way"), NAMES)
-def test_another_format_gets_advice(workspace: Path, server: DocumentServer, call: Call, name: str, way: str) -> None:
+def test_another_format_gets_advice(workspace: Path, server: DocumentSurface, call: Call, name: str, way: str) -> None:
     (workspace / name).write_bytes(b"x")
     assert advice_on(name).endswith(way)
     assert server.no_target(name) == advice_on(name)
@@ -46,12 +46,12 @@ def test_another_format_gets_advice(workspace: Path, server: DocumentServer, cal
 
 
 @pytest.mark.parametrize("name", ["a.docx", "missing.xls", "../a.xls", ""])
-def test_no_reason_is_given_for_other_names(workspace: Path, server: DocumentServer, name: str) -> None:
+def test_no_reason_is_given_for_other_names(workspace: Path, server: DocumentSurface, name: str) -> None:
     (workspace.parent / "a.xls").write_bytes(b"x")
     assert server.no_target(name) == ""
 
 
-def test_an_unknown_format_is_named_with_the_known_ones(workspace: Path, server: DocumentServer) -> None:
+def test_an_unknown_format_is_named_with_the_known_ones(workspace: Path, server: DocumentSurface) -> None:
     (workspace / "a.zip").write_bytes(b"x")
     assert server.no_target("a.zip").startswith("only .docx, .xlsx,")
     assert server.no_target("a.zip").endswith("save it as one of them")

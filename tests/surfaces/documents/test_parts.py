@@ -24,7 +24,7 @@ from callboard.config import PolicyRule, Verdict
 from callboard.messages import AgentKind, Effect
 from callboard.models import ToolInfo
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer, _pdf, _workspace
+from callboard.surfaces.documents import DocumentSurface, _pdf, _workspace
 from callboard.surfaces.documents.excel import _engines, _workbook_parts
 
 if TYPE_CHECKING:
@@ -713,14 +713,14 @@ def test_impossible_read_gives_the_reason(
     ],
 )
 async def test_a_reading_names_the_cells_that_it_touches(
-    book: Path, server: DocumentServer, form: str, part: str, resources: list[str], seen: str
+    book: Path, server: DocumentSurface, form: str, part: str, resources: list[str], seen: str
 ) -> None:
     found = await facts(server, "book.xlsx", form, part)
     assert [name.replace(f"{book.parent}/", "") for name in found.resources] == resources
     assert found.arguments["part"] == seen
 
 
-async def facts(server: DocumentServer, document: str, form: str, part: str, *patterns: str) -> Any:
+async def facts(server: DocumentSurface, document: str, form: str, part: str, *patterns: str) -> Any:
     """Ask for the facts that the rules see of a reading."""
     target = next(target for target in server.targets() if target.id == document)
     bound = Toolbox([server], (), Lanes()).tools(AgentKind.APP, target)["read_part"]
@@ -728,7 +728,7 @@ async def facts(server: DocumentServer, document: str, form: str, part: str, *pa
     return await bound.facts({"form": form, "part": part}, (), Asked(resources=patterns, explain=True))
 
 
-async def test_a_chart_touches_the_cells_of_its_names(charts: Path, server: DocumentServer) -> None:
+async def test_a_chart_touches_the_cells_of_its_names(charts: Path, server: DocumentSurface) -> None:
     found = await facts(server, "charts.xlsx", "chart", "My plan!From a cell")
     assert [*found.resources] == ["sheet:My plan", "range:My plan!A1", "range:Sales!C1"]
 
@@ -746,7 +746,7 @@ async def test_a_chart_touches_the_cells_of_its_names(charts: Path, server: Docu
     ],
 )
 async def test_a_rule_that_denies_a_sheet_or_file_denies_its_readings(
-    book: Path, server: DocumentServer, resource: str, form: str, part: str, verdict: Verdict
+    book: Path, server: DocumentSurface, resource: str, form: str, part: str, verdict: Verdict
 ) -> None:
     rule = PolicyRule(verdict=Verdict.DENY, resource=resource)
     found = await facts(server, "book.xlsx", form, part, resource)
@@ -754,7 +754,7 @@ async def test_a_rule_that_denies_a_sheet_or_file_denies_its_readings(
     assert Policy((rule,)).rule("app/excel/book.xlsx", info, found).verdict is verdict
 
 
-def test_models_are_not_offered_the_tool(server: DocumentServer) -> None:
+def test_models_are_not_offered_the_tool(server: DocumentSurface) -> None:
     entry = next(entry for entry in server.tools() if entry.name == "read_part")
     assert (entry.offered, entry.effect, [*entry.agents]) == (False, Effect.READ, [AgentKind.APP])
 
@@ -762,7 +762,7 @@ def test_models_are_not_offered_the_tool(server: DocumentServer) -> None:
 # Files of a workspace
 
 
-def test_the_files_of_a_workspace_are_listed_by_name(workspace: Path, server: DocumentServer) -> None:
+def test_the_files_of_a_workspace_are_listed_by_name(workspace: Path, server: DocumentSurface) -> None:
     for name in ("b.zip", "sub/a.txt", ".hidden", ".git/config", "~$a.docx", "runs/callboard.yaml", "runs/a.txt"):
         (workspace / name).parent.mkdir(exist_ok=True)
         (workspace / name).write_bytes(b"")
@@ -773,7 +773,7 @@ def test_the_files_of_a_workspace_are_listed_by_name(workspace: Path, server: Do
 
 
 def test_too_many_files_are_not_listed(
-    workspace: Path, server: DocumentServer, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, server: DocumentSurface, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_workspace, "_MOST_FILES", 2)
     for name in ("a", "b"):

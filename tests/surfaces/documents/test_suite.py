@@ -13,7 +13,7 @@ import docx
 import openpyxl
 import pytest
 
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
 from short_suite import short_suite
 
@@ -107,7 +107,7 @@ def case(
     path.write_bytes(make("before"))
     (work / "mark.txt").write_text(MARK, encoding="utf-8")
     return SurfaceCase(
-        server=lambda: DocumentServer(work),
+        server=lambda: DocumentSurface(work),
         target=name,
         change=lambda: path.write_bytes(make("changed")),
         once=once,

@@ -11,7 +11,7 @@ from openpyxl import Workbook
 
 from callboard import Outcome, Task
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from support import ASSIGN, FINISH, PATIENCE, call, lone
 
 PASSWORD = bytes.fromhex("d0cf11e0a1b11ae1") + b"E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e\0" + bytes(600)
@@ -95,7 +95,7 @@ def test_a_kind_of_its_own_of_a_tool_error_fails_the_subtask_too(begin, monkeypa
         msg = "the disk hums"
         raise OwnError(msg)
 
-    monkeypatch.setattr(DocumentServer, "observe", broken)
+    monkeypatch.setattr(DocumentSurface, "observe", broken)
     assert begin(app=[]).submit(lone("good.xlsx")).result(PATIENCE).outcome is Outcome.FAILED
 
 
@@ -104,5 +104,5 @@ def test_an_exception_of_a_server_is_still_an_error(begin, monkeypatch):
         msg = "the disk hums"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(DocumentServer, "observe", broken)
+    monkeypatch.setattr(DocumentSurface, "observe", broken)
     assert begin(app=[]).submit(lone("good.xlsx")).result(PATIENCE).outcome is Outcome.ERROR

@@ -18,7 +18,7 @@ from callboard import Task
 from callboard.actors.runtime import Lease
 from callboard.messages import LeaseVoidError, Look, TargetKind, TaskRefusedError
 from callboard.surfaces import EffectGuard, ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.surfaces.documents import _workspace as module
 from callboard.surfaces.documents._workspace import Workspace
 
@@ -39,7 +39,7 @@ def letter(workspace: Path) -> Path:
 
 
 def test_each_docx_and_xlsx_file_of_the_workspace_is_a_window(
-    workspace: Path, server: DocumentServer, call: Call
+    workspace: Path, server: DocumentSurface, call: Call
 ) -> None:
     (workspace / "sub").mkdir()
     call("create_document", path="sales.docx")
@@ -48,7 +48,7 @@ def test_each_docx_and_xlsx_file_of_the_workspace_is_a_window(
     assert windows == {"sales.docx": "app/word/sales.docx", "sub/report.xlsx": "app/excel/sub/report.xlsx"}
 
 
-def test_hidden_files_lock_files_and_other_kinds_are_not_windows(workspace: Path, server: DocumentServer) -> None:
+def test_hidden_files_lock_files_and_other_kinds_are_not_windows(workspace: Path, server: DocumentSurface) -> None:
     (workspace / ".git").mkdir()
     for name in (".hidden.docx", "~$sales.docx", ".~lock.a.xlsx#", "old.doc", "macro.docm", ".git/a.docx", "a\nb.docx"):
         (workspace / name).write_bytes(b"")
@@ -88,7 +88,7 @@ def test_no_path_leads_out_of_the_workspace(parts: list[str]) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
 def test_links_are_refused_wherever_they_stand(
-    workspace: Path, tmp_path: Path, call: Call, server: DocumentServer
+    workspace: Path, tmp_path: Path, call: Call, server: DocumentSurface
 ) -> None:
     docx.Document().save(str(tmp_path / "secret.docx"))
     (workspace / "link.docx").symlink_to(tmp_path / "secret.docx")
@@ -105,11 +105,11 @@ def test_links_are_refused_wherever_they_stand(
 
 def test_workspace_that_is_not_a_folder_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(NotADirectoryError):
-        DocumentServer(tmp_path / "missing")
+        DocumentSurface(tmp_path / "missing")
 
 
 def test_a_file_that_others_changed_since_it_was_observed_is_not_written(
-    letter: Path, call: Call, server: DocumentServer
+    letter: Path, call: Call, server: DocumentSurface
 ) -> None:
     target = call("select_window", window="letter.docx")
     before = server.observe(target)
@@ -130,7 +130,7 @@ def test_a_file_that_others_changed_since_it_was_observed_is_not_written(
     assert call("read_text", "letter.docx")["text"] == "Dear Ada,\nby another\nmine"
 
 
-def test_a_change_between_reading_and_replacing_is_noticed_too(letter: Path, server: DocumentServer) -> None:
+def test_a_change_between_reading_and_replacing_is_noticed_too(letter: Path, server: DocumentSurface) -> None:
     workspace = server._workspace
     snapshot = workspace.read_to_write("letter.docx")
     letter.write_bytes(snapshot.data + b"x")
@@ -160,7 +160,7 @@ def test_a_file_that_office_has_locked_is_read_but_not_written(letter: Path, cal
     assert letter.read_bytes() == before
 
 
-def test_a_lock_that_appears_before_the_file_is_replaced_stops_the_write(letter: Path, server: DocumentServer) -> None:
+def test_a_lock_that_appears_before_the_file_is_replaced_stops_the_write(letter: Path, server: DocumentSurface) -> None:
     workspace = server._workspace
     snapshot = workspace.read_to_write("letter.docx")
     (letter.parent / "~$letter.docx").write_bytes(b"")
@@ -260,7 +260,7 @@ def test_creating_never_overwrites(letter: Path, call: Call) -> None:
     assert letter.read_bytes() == before
 
 
-def test_of_two_threads_that_create_one_file_one_wins(server: DocumentServer, workspace: Path) -> None:
+def test_of_two_threads_that_create_one_file_one_wins(server: DocumentSurface, workspace: Path) -> None:
     barrier, wins = threading.Barrier(4), []
 
     def create(number: int) -> None:

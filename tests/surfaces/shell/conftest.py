@@ -12,7 +12,7 @@ import pytest
 from callboard.config import ShellSettings
 from callboard.messages import Look, Observation
 from callboard.surfaces import Stage
-from callboard.surfaces.shell import ShellServer
+from callboard.surfaces.shell import ShellSurface
 from ssh_server import SshServer, ssh_server
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Box:
     """A server with one shell, ``box``."""
 
-    server: ShellServer
+    server: ShellSurface
     work: Path
 
     @property
@@ -65,11 +65,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
 @pytest.fixture
 def opened(work: Path) -> Iterator[Callable[..., Box]]:
     """Open servers with one shell each, and close them."""
-    servers: list[tuple[ShellServer, Stage]] = []
+    servers: list[tuple[ShellSurface, Stage]] = []
 
     def open_(**settings: Any) -> Box:
         stage = Stage("shells")
-        server = ShellServer({"box": ShellSettings(**{"cwd": work, **settings})})
+        server = ShellSurface({"box": ShellSettings(**{"cwd": work, **settings})})
         server.open(stage)
         servers.append((server, stage))
         return Box(server, work)

@@ -18,7 +18,7 @@ from callboard import FunctionModel, Settings, Supervisor, Task, answers
 from callboard.config import ShellSettings
 from callboard.messages import SettingsError
 from callboard.surfaces import ToolError
-from callboard.surfaces.shell import ShellServer
+from callboard.surfaces.shell import ShellSurface
 from callboard.surfaces.shell._command_process import _RUNNER, CommandStage
 from callboard.surfaces.shell._isolation import why_not
 from ssh_server import alive
@@ -310,7 +310,7 @@ def test_old_leftovers_of_commands_are_removed(local):
     for folder in (*(place / "commands").glob("*/"), *(place / "states").iterdir()):
         os.utime(folder, (0, 0))
     local.server.close()
-    again = ShellServer({"box": ShellSettings(cwd=local.work)})
+    again = ShellSurface({"box": ShellSettings(cwd=local.work)})
     again.open(SimpleNamespace(folder=place.parent, lasting=False))
     assert again.observe(local.target).window["background"] == {}
     assert [path.name for path in (*(place / "commands").iterdir(), *(place / "states").iterdir())] == ["host"]

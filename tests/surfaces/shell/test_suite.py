@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callboard.config import ShellSettings
-from callboard.surfaces.shell import ShellServer
+from callboard.surfaces.shell import ShellSurface
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
 from short_suite import short_suite
 
@@ -32,7 +32,7 @@ def shell(folder: Path, **section: Any) -> SurfaceCase:
 
     slow = SurfaceCall("run", {"command": "touch started; sleep 3600; echo x >> done", "seconds": 3600})
     return SurfaceCase(
-        server=lambda: ShellServer({"box": ShellSettings(cwd=work, **section)}),
+        server=lambda: ShellSurface({"box": ShellSettings(cwd=work, **section)}),
         target="box",
         change=(work / "new").touch,
         once=SurfaceCall("run", {"command": "echo x >> done"}),

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def starts_in(path: Path, days: int = 400) -> list[str]:
     return sorted(f"{event['DTSTART'].dt:%m-%d %H:%M}" for event in query.between(first, first + dt.timedelta(days)))
 
 
-def test_table_shows_exceptions_and_replaced_occurrences(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_table_shows_exceptions_and_replaced_occurrences(workspace: Path, server: DocumentSurface, call: Call) -> None:
     put(workspace, *SERIES, "UID:x\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260501T090000Z\nSTATUS:CANCELLED")
     table = call("read_table", "a.ics")
     rows = [dict(zip(table["header"], row, strict=True)) for row in table["rows"]]
@@ -238,7 +238,7 @@ def test_a_formatted_description_is_read_where_it_is_the_only_one(workspace: Pat
     assert call("read_table", "a.ics")["rows"][0][5] == "Bring 250 EUR"
 
 
-def test_the_observation_names_people_alarms_and_other_entries(workspace: Path, server: DocumentServer) -> None:
+def test_the_observation_names_people_alarms_and_other_entries(workspace: Path, server: DocumentSurface) -> None:
     todo = "BEGIN:VTODO\nUID:t\nSUMMARY:Pay\nEND:VTODO\n"
     put(workspace, MEETING, entries=todo, head="METHOD:REQUEST\n")
     seen = server.observe(next(target for target in server.targets() if target.id == "a.ics"))

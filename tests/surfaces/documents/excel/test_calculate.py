@@ -15,7 +15,7 @@ from office_files import changed, rewritten
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from callboard.errors import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, OfficeFailedError
 from callboard.surfaces.documents.excel import _engines
 from callboard.surfaces.documents.excel._trusted_functions import VERSIONS
@@ -360,7 +360,7 @@ def test_old_versions_are_forgotten() -> None:
 
 
 def test_computation_above_the_limit_is_skipped_and_reported(
-    workspace: Path, call: Call, server: DocumentServer
+    workspace: Path, call: Call, server: DocumentSurface
 ) -> None:
     with_results(workspace, [[1, 2]], {"C1": ("=SUM(A1:B1)", 3), "D1": ("=SUM(B1:B1)", 2)})
     server._workspace.compute_cells = 3

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from conftest import Call
 
-    from callboard.surfaces.documents import DocumentServer
+    from callboard.surfaces.documents import DocumentSurface
 
 STYLES = "xl/styles.xml"
 FOREIGN: dict[str, Callable[[str], str]] = {
@@ -84,7 +84,7 @@ def test_styles_of_other_programs_are_read_and_edited(workspace: Path, call: Cal
 
 @pytest.mark.parametrize("error", [TypeError, AttributeError, KeyError, IndexError, ValueError, ZeroDivisionError])
 def test_an_unexpected_error_names_the_part(
-    workspace: Path, call: Call, server: DocumentServer, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    workspace: Path, call: Call, server: DocumentSurface, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     def fail(*_: object) -> None:
         msg = "surprise"

@@ -18,7 +18,7 @@ from openpyxl.cell.text import InlineFont
 from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.surfaces.documents.excel import _engines
 from callboard.surfaces.documents.excel._cell_format_tools import number_code
 from callboard.surfaces.documents.excel._cell_values import Date
@@ -121,7 +121,7 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
     )
 )
 def test_written_values_are_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
-    server = DocumentServer(tmp_path_factory.mktemp("book"))
+    server = DocumentSurface(tmp_path_factory.mktemp("book"))
     server.create_document("book.xlsx")
     excel = server._excel
     excel.write_range("book.xlsx", rows)
@@ -254,7 +254,7 @@ def test_a_table_is_sorted_by_its_headers_with_formulas_going_along(book: Path, 
 def test_sorting_by_two_columns_keeps_the_order_of_equal_rows(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[int, int]]
 ) -> None:
-    server = DocumentServer(tmp_path_factory.mktemp("sorted"))
+    server = DocumentSurface(tmp_path_factory.mktemp("sorted"))
     server.create_document("book.xlsx")
     excel = server._excel
     rows = [[*pair, number] for number, pair in enumerate(pairs)]

@@ -11,7 +11,7 @@ import xlsxwriter
 from openpyxl.worksheet.filters import CustomFilter, CustomFilters, FilterColumn, Filters
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def filtered(_: Any, sheet: Any) -> None:
         sheet.set_row(row, None, None, {"hidden": True})
 
 
-def detail(server: DocumentServer, control: str) -> Any:
+def detail(server: DocumentSurface, control: str) -> Any:
     target = next(target for target in server.targets() if target.name == "book.xlsx")
     return next(entry.detail for entry in server.observe(target).controls if entry.id == control)
 
@@ -54,7 +54,7 @@ def names(path: Path) -> list[object]:
     return [cell.value for cell in openpyxl.load_workbook(path)["Data"]["A"]][1:]
 
 
-def test_observation_names_hidden_lines_and_filters(workspace: Path, server: DocumentServer) -> None:
+def test_observation_names_hidden_lines_and_filters(workspace: Path, server: DocumentSurface) -> None:
     def change(book: Any, sheet: Any) -> None:
         filtered(book, sheet)
         sheet.set_column("B:B", 20, None, {"hidden": True})
@@ -65,7 +65,7 @@ def test_observation_names_hidden_lines_and_filters(workspace: Path, server: Doc
     assert seen["filters"] == [{"cells": "A1:C6", "column": "City", "shows": "x"}]
 
 
-def test_observation_names_a_filter_of_a_table(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_observation_names_a_filter_of_a_table(workspace: Path, server: DocumentSurface, call: Call) -> None:
     path = made(workspace, lambda *_: None, table=True)
     book = openpyxl.load_workbook(path)
     rule = CustomFilters(_and=True, customFilter=[CustomFilter("greaterThan", "1"), CustomFilter("lessThan", "5")])
@@ -90,7 +90,7 @@ def test_sort_moves_visible_rows_only(workspace: Path, call: Call, how: str) -> 
     assert (answer["rows_sorted"], answer["hidden_rows"], answer["hidden_rows_sorted"]) == (3, "3, 5", 0)
 
 
-def test_hidden_column_stays_hidden_when_reordered(workspace: Path, call: Call, server: DocumentServer) -> None:
+def test_hidden_column_stays_hidden_when_reordered(workspace: Path, call: Call, server: DocumentSurface) -> None:
     def change(_: Any, sheet: Any) -> None:
         sheet.set_column("B:B", 9, None, {"hidden": True})
         sheet.set_column("C:C", 40)
@@ -120,7 +120,7 @@ def test_reorder_refuses_to_show_what_stands_below(workspace: Path, call: Call) 
 
 @pytest.mark.parametrize("table", [False, True])
 def test_criteria_of_filters_follow_their_column(
-    workspace: Path, call: Call, server: DocumentServer, *, table: bool
+    workspace: Path, call: Call, server: DocumentSurface, *, table: bool
 ) -> None:
     path = made(workspace, filtered if not table else lambda *_: None, table=table)
     if table:
@@ -156,7 +156,7 @@ def test_hidden_column_is_copied_as_a_hidden_one(workspace: Path, call: Call) ->
     assert call("filter_rows", "book.xlsx", where=where, to="F1")["hidden_columns_copied"] == "B"
 
 
-def test_inserted_column_among_hidden_ones_is_seen(workspace: Path, call: Call, server: DocumentServer) -> None:
+def test_inserted_column_among_hidden_ones_is_seen(workspace: Path, call: Call, server: DocumentSurface) -> None:
     made(workspace, lambda _, sheet: sheet.set_column("A:B", 9, None, {"hidden": True}))
     call("insert_rows_or_columns", "book.xlsx", what="columns", at="B")
     assert detail(server, "sheet-1")["hidden_columns"] == "A, C"
@@ -168,7 +168,7 @@ def test_deleted_hidden_lines_are_named(workspace: Path, call: Call) -> None:
     assert answer["hidden_rows_deleted"] == "3"
 
 
-def test_default_of_hidden_rows_counts(workspace: Path, server: DocumentServer) -> None:
+def test_default_of_hidden_rows_counts(workspace: Path, server: DocumentSurface) -> None:
     path = made(workspace, lambda _, sheet: sheet.set_default_row(None, hide_unused_rows=True))
     book = openpyxl.load_workbook(path)
     book["Data"]["A9"] = "far"

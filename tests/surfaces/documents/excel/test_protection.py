@@ -13,7 +13,7 @@ from office_files import changed, parts
 from callboard import FunctionModel, Settings, Supervisor, Task
 from callboard.errors import UnknownTargetError
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer, advice_on
+from callboard.surfaces.documents import DocumentSurface, advice_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def form(workspace: Path, *, ranges: str = "", locked: bool = False) -> Path:
     ],
 )
 def test_unlocked_cells_of_a_protected_sheet_are_filled(
-    workspace: Path, call: Call, server: DocumentServer, name: str, arguments: Any
+    workspace: Path, call: Call, server: DocumentSurface, name: str, arguments: Any
 ) -> None:
     path = form(workspace)
     target = next(target for target in server.targets() if target.name == "form.xlsx")

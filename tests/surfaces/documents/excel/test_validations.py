@@ -11,7 +11,7 @@ from office_files import changed, rewritten
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def made(workspace: Path, rule: dict[str, Any]) -> Path:
 
 @pytest.mark.parametrize(("rule", "right", "wrong", "text"), RULES.values(), ids=RULES)
 def test_value_that_breaks_a_rule_is_refused(
-    workspace: Path, call: Call, server: DocumentServer, rule: dict[str, Any], right: object, wrong: object, text: str
+    workspace: Path, call: Call, server: DocumentSurface, rule: dict[str, Any], right: object, wrong: object, text: str
 ) -> None:
     path = made(workspace, rule)
     target = next(target for target in server.targets() if target.name == "book.xlsx")

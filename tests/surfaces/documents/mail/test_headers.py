@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 from callboard.surfaces.documents.mail._headers import header_text
 from support import FINISH, PATIENCE, lone
 from support import call as action
@@ -184,7 +184,7 @@ def test_a_message_with_random_texts_has_the_expected_headers(texts):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.eml")
         path.write_bytes(b"X-Unsent: 1\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n")
-        server = DocumentServer(Path(folder))
+        server = DocumentSurface(Path(folder))
         write = next(entry for entry in server.tools() if entry.name == "write_message").tool.fn
         before = path.read_bytes()
         try:
@@ -220,7 +220,7 @@ def test_a_text_of_an_event_becomes_no_property(given_texts):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.ics")
         path.write_bytes(b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nEND:VCALENDAR\r\n")
-        write = next(entry for entry in DocumentServer(Path(folder)).tools() if entry.name == "write_event").tool.fn
+        write = next(entry for entry in DocumentSurface(Path(folder)).tools() if entry.name == "write_event").tool.fn
         summary, location, description = given_texts
         try:
             write(

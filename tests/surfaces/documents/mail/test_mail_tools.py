@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_text_that_has_both_forms_is_read_once(workspace: Path, call: Call) ->
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_an_invitation_is_an_attachment(workspace: Path, server: DocumentServer, call: Call, wrapped: bool) -> None:
+def test_an_invitation_is_an_attachment(workspace: Path, server: DocumentSurface, call: Call, wrapped: bool) -> None:
     pytest.importorskip("icalendar")
     event = "BEGIN:VEVENT\r\nUID:1\r\nDTSTART:20260105T090000Z\r\nSUMMARY:Review\r\nEND:VEVENT\r\n"
     data = f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nMETHOD:REQUEST\r\n{event}END:VCALENDAR\r\n"
@@ -72,7 +72,7 @@ def test_an_invitation_is_an_attachment(workspace: Path, server: DocumentServer,
     assert call("read_table", "invite.ics")["rows"][0][2] == "2026-01-05T09:00:00+00:00"
 
 
-def test_headers_for_an_answer_are_shown(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_headers_for_an_answer_are_shown(workspace: Path, server: DocumentSurface, call: Call) -> None:
     headers = {"Reply_To": "support@example.org", "Bcc": "eve@example.org", "Message_ID": "<77@x>"}
     answer = read(workspace, call, message("Please answer.", **headers))
     assert (answer["reply-to"], answer["bcc"], answer["message-id"]) == (
@@ -123,7 +123,7 @@ def test_a_guessed_encoding_of_a_message_is_named(workspace: Path, call: Call) -
     assert "encoding" not in read(workspace, call, message("Grüße"))
 
 
-def test_headers_in_8_bit_are_read(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_headers_in_8_bit_are_read(workspace: Path, server: DocumentSurface, call: Call) -> None:
     name = b'Content-Type: application/pdf\r\nContent-Disposition: attachment; filename="Gr\xfc\xdfe.pdf"\r\n\r\n%PDF'
     answer = read(workspace, call, b"From: J\xf6rg <a@b.c>\r\nSubject: Angebot f\xfcr M\xfcller\r\n" + name)
     assert (answer["from"], answer["subject"]) == ("Jörg <a@b.c>", "Angebot für Müller")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from office_files import changed, parts
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,7 +192,7 @@ def test_the_font_of_a_part_leaves_the_text_as_it_is(
     whole = "".join(texts)
     if find not in whole:
         return
-    DocumentServer(folder)._word.set_font("a.docx", "paragraph-1", bold=True, find_text=find)
+    DocumentSurface(folder)._word.set_font("a.docx", "paragraph-1", bold=True, find_text=find)
     made = docx.Document(str(folder / "a.docx")).paragraphs[0]
     assert made.text == whole
     assert "".join(run.text for run in made.runs if run.bold) == find * whole.count(find)
@@ -286,7 +286,7 @@ def test_a_mistake_in_a_format_changes_nothing(
     assert figures.read_bytes() == before
 
 
-def test_deleting_from_a_table_is_a_hazard(server: DocumentServer) -> None:
+def test_deleting_from_a_table_is_a_hazard(server: DocumentSurface) -> None:
     tools = {entry.name: entry for entry in server.tools() if "word" in entry.roots}
     assert tools["delete_from_table"].hazards == tools["delete_control"].hazards != frozenset()
     assert not tools["format_paragraph"].hazards

@@ -11,7 +11,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls, qn
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -260,7 +260,7 @@ def test_rows_below_a_lone_header_are_plain(workspace: Path, call: Call, marked:
     assert counts == [4, int(marked), 2, 2]
 
 
-def test_observation_counts_the_content_it_omits(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_observation_counts_the_content_it_omits(workspace: Path, server: DocumentSurface, call: Call) -> None:
     document = docx.Document()
     document.add_comment(document.add_paragraph("Text").runs, "Check this")
     document.sections[0].header.paragraphs[0].text = "Confidential"

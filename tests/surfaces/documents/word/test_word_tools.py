@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents import DocumentSurface
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,7 +249,7 @@ def test_replacing_across_runs_does_what_replacing_in_a_string_does(
     for run in runs:
         paragraph.add_run(run)
     document.save(str(folder / "a.docx"))
-    server = DocumentServer(folder)
+    server = DocumentSurface(folder)
     if find not in "".join(runs):
         return
     server._word.replace_text("a.docx", find, new)
@@ -306,7 +306,7 @@ def test_tables_stay_apart_when_the_paragraph_between_is_deleted(workspace: Path
     assert set(ids(call, path.name)) == {"table-1", "table-2"}
 
 
-def test_a_document_is_saved_under_another_name(sales: Path, call: Call, server: DocumentServer) -> None:
+def test_a_document_is_saved_under_another_name(sales: Path, call: Call, server: DocumentSurface) -> None:
     target = call("save_as", sales.name, path="copy.docx")
     assert (target.address, target.binds) == ("app/word/copy.docx", {"document": "copy.docx"})
     assert (sales.parent / "copy.docx").read_bytes() == sales.read_bytes()
@@ -346,7 +346,7 @@ def test_a_mistake_gives_a_clear_error_and_changes_nothing(
 @settings(max_examples=25)
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_inserted_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    server = DocumentServer(tmp_path_factory.mktemp("text"))
+    server = DocumentSurface(tmp_path_factory.mktemp("text"))
     server.create_document("a.docx")
     word = server._word
     for text in texts:

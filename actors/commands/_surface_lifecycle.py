@@ -23,7 +23,7 @@ _PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[picture
 """Labels are drawn on pictures, and secrets painted over."""
 
 
-class ServerLifecycle:
+class SurfaceLifecycle:
     """Opens and closes the servers of one supervisor.
 
     Blocks; for the host program's threads.
@@ -31,7 +31,7 @@ class ServerLifecycle:
 
     def __init__(
         self,
-        servers: Sequence[Server],
+        surfaces: Sequence[Server],
         lanes: Lanes,
         loop: EventLoop,
         journal: Path | None,
@@ -41,13 +41,13 @@ class ServerLifecycle:
 
         `journal` is the journal's file, if there is one, and `elapsed` reads the supervisor's clock.
         """
-        self._servers = tuple(servers)
-        self._stages = {server.name: Stage(server.name, journal, elapsed) for server in servers}
+        self._surfaces = tuple(surfaces)
+        self._stages = {surface.name: Stage(surface.name, journal, elapsed) for surface in surfaces}
         self._lanes = lanes
         self._loop = loop
-        for server in servers:
-            if server.affine:
-                lanes.keep(server.lane(None))
+        for surface in surfaces:
+            if surface.affine:
+                lanes.keep(surface.lane(None))
 
     def open(self, seconds: Seconds) -> None:
         """Open all servers concurrently; `seconds` limits each of them.
@@ -56,14 +56,14 @@ class ServerLifecycle:
             SettingsError: If servers can't be opened; it names all of them, and the others are closed again. Also if
                 a server makes pictures and Pillow is missing; then none is opened.
         """
-        check_needs((f"the server {server.name}", _PILLOW()) for server in self._servers if server.pictures)
+        check_needs((f"the server {surface.name}", _PILLOW()) for surface in self._surfaces if surface.pictures)
         calls = [
-            (server, self._call(server, functools.partial(server.open, self._stages[server.name])))
-            for server in self._servers
-            if type(server).open is not Server.open
+            (surface, self._call(surface, functools.partial(surface.open, self._stages[surface.name])))
+            for surface in self._surfaces
+            if type(surface).open is not Server.open
         ]
         concurrent.futures.wait([call for _, call in calls], seconds)
-        failed = {server.name: error for server, call in calls if (error := _error(call, seconds)) is not None}
+        failed = {surface.name: error for surface, call in calls if (error := _error(call, seconds)) is not None}
         if failed:
             self.close(seconds)
             reasons = "; ".join(f"{name}: {reason_of(error)}" for name, error in failed.items())
@@ -76,59 +76,59 @@ class ServerLifecycle:
         Returns the names of those that timed out or failed.
         """
         unclosed = []
-        for server in reversed(self._servers):
-            if type(server).close is not Server.close:
-                call = self._call(server, server.close)
+        for surface in reversed(self._surfaces):
+            if type(surface).close is not Server.close:
+                call = self._call(surface, surface.close)
                 concurrent.futures.wait([call], seconds)
                 if _error(call, seconds) is not None:
-                    unclosed.append(f"the server {server.name}")
-            self._stages[server.name].close()
+                    unclosed.append(f"the server {surface.name}")
+            self._stages[surface.name].close()
         return tuple(unclosed)
 
     @property
     def closing(self) -> tuple[Server, ...]:
         """The servers that close a conversation's targets after it is over."""
-        return tuple(server for server in self._servers if server.closes_after is not None)
+        return tuple(surface for surface in self._surfaces if surface.closes_after is not None)
 
-    def tell_owners(self, server: Server, tell: Callable[[str], None]) -> None:
+    def tell_owners(self, surface: Server, tell: Callable[[str], None]) -> None:
         """Report conversations with open targets to `tell`.
 
         `tell` runs on the event loop's thread. Does not wait.
         """
 
         async def look() -> None:
-            for owner in {target.owner for target in await self._listed(server)} - {""}:
+            for owner in {target.owner for target in await self._listed(surface)} - {""}:
                 tell(owner)
 
         self._loop.submit(look())
 
-    def close_for(self, server: Server, session: str) -> None:
+    def close_for(self, surface: Server, session: str) -> None:
         """Close a conversation's open targets. Does not wait; failures are logged."""
 
         async def close() -> None:
-            for target in await self._listed(server):
+            for target in await self._listed(surface):
                 if target.owner == session:
-                    await self._stopped(server, target)
+                    await self._stopped(surface, target)
 
         self._loop.submit(close())
 
-    async def _listed(self, server: Server) -> Sequence[Target]:
+    async def _listed(self, surface: Server) -> Sequence[Target]:
         try:
-            return await self._lanes.run(server.lane(None), server.targets)
+            return await self._lanes.run(surface.lane(None), surface.targets)
         except Exception as error:  # third-party code boundary: the server's own code
-            _log.warning("the open targets of %s could not be listed: %s", server.name, reason_of(error))
+            _log.warning("the open targets of %s could not be listed: %s", surface.name, reason_of(error))
             return ()
 
-    async def _stopped(self, server: Server, target: Target) -> None:
+    async def _stopped(self, surface: Server, target: Target) -> None:
         try:
-            await self._lanes.run(server.lane(target), functools.partial(server.stop, target))
+            await self._lanes.run(surface.lane(target), functools.partial(surface.stop, target))
         except Exception as error:  # as above
             _log.warning("%s could not be closed: %s", target.id, reason_of(error))
         else:
             _log.info("%s was closed: the conversation that had opened it is over", target.id)
 
-    def _call(self, server: Server, function: Callable[[], Any]) -> concurrent.futures.Future[Any]:
-        return self._loop.submit(self._lanes.run(server.lane(None), function))
+    def _call(self, surface: Server, function: Callable[[], Any]) -> concurrent.futures.Future[Any]:
+        return self._loop.submit(self._lanes.run(surface.lane(None), function))
 
 
 def _error(call: concurrent.futures.Future[Any], seconds: Seconds) -> BaseException | None:
