@@ -159,8 +159,8 @@ def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iter
     """Start a supervisor for batches of a size, with its agents."""
     windows = size if variant.own_windows else min(size, POOL)
     settings, models = variant.settings(folder, windows), Stub(variant.wait, steps).models()
-    servers = [variant.surface(windows, variant.wait)]
-    with Supervisor.start(settings, models=models, servers=servers) as supervisor:
+    surfaces = [variant.surface(windows, variant.wait)]
+    with Supervisor.start(settings, models=models, servers=surfaces) as supervisor:
         yield supervisor
 
 

@@ -68,18 +68,18 @@ def median(what: Callable[[], object], rounds: int) -> float:
     return 1000 * statistics.median(times)
 
 
-def measure(server: DesktopSurface, name: str, rounds: int) -> str:
+def measure(surface: DesktopSurface, name: str, rounds: int) -> str:
     """Open a program, observe it, and return its row of the table."""
-    application = next(target for target in server.targets() if target.id == name)
-    window = server.start(application, {})
-    desktop = server._require_desktop()
+    application = next(target for target in surface.targets() if target.id == name)
+    window = surface.start(application, {})
+    desktop = surface._require_desktop()
     program = desktop.programs.of_process(int(str(window.binds["process"])))
     assert program is not None  # noqa: S101 - for the type checker
-    controls = len(server.observe(window, Look()).controls)
+    controls = len(surface.observe(window, Look()).controls)
     figures = [
-        median(lambda: server.observe(window, Look()), rounds),
-        median(lambda: server.observe(window, Look(picture=False)), rounds),
-        median(lambda: server.fingerprint(window), rounds),
+        median(lambda: surface.observe(window, Look()), rounds),
+        median(lambda: surface.observe(window, Look(picture=False)), rounds),
+        median(lambda: surface.fingerprint(window), rounds),
         median(lambda: raw_walk(program), rounds),
     ]
     return f"| {name} | {controls} | {' | '.join(f'{figure:.0f}' for figure in figures)} |"
@@ -94,15 +94,15 @@ def main(arguments: list[str] | None = None) -> None:
     stage = Stage("desktop")
     with tempfile.TemporaryDirectory() as folder:
         commands = {name: PROGRAMS[name] for name in options.only}
-        server = DesktopSurface("private", folder=Path(folder), applications=commands, installed=False)
-        server.open(stage)
+        surface = DesktopSurface("private", folder=Path(folder), applications=commands, installed=False)
+        surface.open(stage)
         try:
             print("| window | controls | look, ms | without a picture | fingerprint | raw walk |")
             print("|---|--:|--:|--:|--:|--:|")
             for name in options.only:
-                print(measure(server, name, options.rounds), flush=True)
+                print(measure(surface, name, options.rounds), flush=True)
         finally:
-            server.close()
+            surface.close()
             stage.close()
 
 

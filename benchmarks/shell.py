@@ -30,9 +30,9 @@ ROUNDS = 21
 COMMAND = "true"
 
 
-def contenders(server: ShellSurface, machine: SshServer) -> dict[str, Callable[[], object]]:
+def contenders(surface: ShellSurface, machine: SshServer) -> dict[str, Callable[[], object]]:
     """Give the ways to run a command, by name in the table."""
-    tool = next(entry.tool.fn for entry in server.tools() if entry.name == "run")
+    tool = next(entry.tool.fn for entry in surface.tools() if entry.name == "run")
 
     def run(name: str) -> object:
         arguments = {"shell": name, "command": COMMAND}
@@ -72,14 +72,14 @@ def main() -> None:
                 "open": ShellSettings(cwd=folder, isolated=False),
                 "there": ShellSettings(cwd=folder, **machine.section),
             }
-            server = ShellSurface(shells)
-            server.open(stage)
+            surface = ShellSurface(shells)
+            surface.open(stage)
             try:
                 print("| a command that does nothing | ms |\n|---|--:|")
-                for called, work in contenders(server, machine).items():
+                for called, work in contenders(surface, machine).items():
                     print(f"| {called} | {median(work):.1f} |")
             finally:
-                server.close()
+                surface.close()
                 stage.close()
 
 

@@ -98,7 +98,7 @@ def test_another_file_of_the_task_asks_as_before(run, workspace):
 
 
 class Further(DocumentSurface):
-    """A documents server with tools that do more than replace contents."""
+    """A documents surface with tools that do more than replace contents."""
 
     done = ()
 
@@ -126,10 +126,10 @@ class Further(DocumentSurface):
 
 @pytest.mark.parametrize("function", ["shred", "export", "write_cell"])
 def test_deletions_and_overwriting_other_files_ask_as_before(run, workspace, function):
-    server = Further(workspace)
-    handle = run([call(function), FINISH], servers=[server]).submit(may("prices.xlsx"))
+    surface = Further(workspace)
+    handle = run([call(function), FINISH], servers=[surface]).submit(may("prices.xlsx"))
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
-    assert (decided(handle)[0][1], server.done) == ("approve", ())
+    assert (decided(handle)[0][1], surface.done) == ("approve", ())
 
 
 @pytest.mark.parametrize(
@@ -485,7 +485,7 @@ def test_a_full_disk_while_a_version_is_kept_changes_nothing(run, workspace, mon
 
 
 class Twice(DocumentSurface):
-    """A documents server with a tool that replaces its document in two writes."""
+    """A documents surface with a tool that replaces its document in two writes."""
 
     @tool(effect=Effect.ONCE)
     def stamp(self, document: str) -> str:
@@ -501,9 +501,9 @@ class Twice(DocumentSurface):
 
 def test_a_call_may_write_its_file_twice(run, workspace, tmp_path):
     before = (workspace / "prices.xlsx").read_bytes()
-    server = Twice(workspace)
-    server.folder = workspace
-    supervisor = run([call("stamp"), FINISH], servers=[server])
+    surface = Twice(workspace)
+    surface.folder = workspace
+    supervisor = run([call("stamp"), FINISH], servers=[surface])
     assert supervisor.submit(may("prices.xlsx", id="t")).result(PATIENCE).ok
     assert (workspace / "prices.xlsx").read_bytes() == before + b"12"
     assert kept(tmp_path) == [before]

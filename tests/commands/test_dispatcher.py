@@ -149,9 +149,9 @@ class Tricky(MemoryServer):
 
 @pytest.fixture
 def tricky():
-    server = Tricky()
-    yield server
-    server.let_go.set()
+    surface = Tricky()
+    yield surface
+    surface.let_go.set()
 
 
 @pytest.fixture

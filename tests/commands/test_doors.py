@@ -41,7 +41,7 @@ class Media(Plain):
     ("kind", "names"),
     [(Plain, []), (Opens, ["open_in_plain"]), (Both, ["open_in_both", "close_in_both"]), (Media, [])],
 )
-def test_a_server_has_doors_for_the_methods_that_it_has(kind, names):
+def test_a_surface_has_doors_for_the_methods_that_it_has(kind, names):
     found = opening_tools(kind())
     assert [door.name for door in found] == names
     for door in found:

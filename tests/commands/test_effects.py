@@ -65,7 +65,7 @@ def test_rules_about_effects_see_the_effect_of_the_call(start):
     assert results == [("success", ""), ("failure", "denied: read only")]
 
 
-def test_a_call_whose_effect_the_server_cannot_tell_is_refused(start):
+def test_a_call_whose_effect_the_surface_cannot_tell_is_refused(start):
     supervisor = start(app=[call("run", command="broken"), {"Status": "FAIL"}], servers=[Shell()])
     result = supervisor.submit(lone("box")).result(PATIENCE)
     assert not result.ok

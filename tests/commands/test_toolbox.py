@@ -108,23 +108,23 @@ def test_only_targets_can_be_offered(toolbox):
         toolbox.offered(["memo:one"])
 
 
-def test_two_servers_of_one_name_are_refused(lanes):
+def test_two_surfaces_of_one_name_are_refused(lanes):
     with pytest.raises(SettingsError, match="'office'"):
         Toolbox([Office(), Office()], (), lanes)
 
 
-def test_two_servers_that_offer_a_hostagent_tools_of_one_name_are_refused(lanes):
+def test_two_surfaces_that_offer_a_hostagent_tools_of_one_name_are_refused(lanes):
     with pytest.raises(SettingsError, match="'start'"):
         Toolbox([Office("one"), Office("two")], (), lanes)
 
 
-def test_target_of_an_unknown_server_raises_an_error(toolbox):
+def test_target_of_an_unknown_surface_raises_an_error(toolbox):
     with pytest.raises(LookupError, match="'memory'"):
         toolbox.tools(AgentKind.APP, target("memo:one"))
 
 
 @pytest.mark.parametrize("of_the_class", [True, False])
-async def test_a_server_is_asked_for_the_hazards_of_a_call_if_it_knows_any(lanes, office, monkeypatch, of_the_class):
+async def test_a_surface_is_asked_for_the_hazards_of_a_call_if_it_knows_any(lanes, office, monkeypatch, of_the_class):
     def hazards(*asked):
         calls.append(asked[-4:])
         return {Hazard.SENDS}
@@ -145,7 +145,7 @@ async def test_a_server_is_asked_for_the_hazards_of_a_call_if_it_knows_any(lanes
 @pytest.mark.parametrize(
     ("method", "answer", "default"), [("overwritten", ("a",), ()), ("replaced", "a", ""), ("expected", "a", "")]
 )
-async def test_a_server_is_asked_about_a_call_as_it_runs(lanes, office, monkeypatch, method, answer, default):
+async def test_a_surface_is_asked_about_a_call_as_it_runs(lanes, office, monkeypatch, method, answer, default):
     def answers(*asked):
         assert asked == (window, "type_text", {"text": "x", "times": 2})
         return answer
@@ -237,7 +237,7 @@ class Renumbered(Numbered):
         return self.number + plus
 
 
-def test_servers_of_one_class_share_a_schema_and_call_their_own_method():
+def test_surfaces_of_one_class_share_a_schema_and_call_their_own_method():
     tools = [next(each.tool for each in Numbered(number).tools() if each.name == "tell") for number in (1, 2)]
     assert [each.fn() for each in tools] == [1, 2]
     assert tools[0].parameters is tools[1].parameters
@@ -255,9 +255,9 @@ async def test_the_tools_of_a_window_that_joins_a_group_run_on_its_lane(lanes):
             """Name the thread."""
             return threading.current_thread().name
 
-    server = Threads()
-    toolbox = Toolbox([server], [], lanes)
-    (alone,) = server.targets()
+    surface = Threads()
+    toolbox = Toolbox([surface], [], lanes)
+    (alone,) = surface.targets()
     found = []
     for each in (alone, alone.model_copy(update={"group": "desktop:0"})):
         guard = EffectGuard(Lease(each.address, 1))
@@ -294,8 +294,8 @@ READ: list[str] = []
 @pytest.fixture
 def counted(lanes):
     READ.clear()
-    server = Counted()
-    return Toolbox([server], (), lanes).actions(AgentKind.APP, server.targets()[0])
+    surface = Counted()
+    return Toolbox([surface], (), lanes).actions(AgentKind.APP, surface.targets()[0])
 
 
 async def test_arguments_that_were_checked_are_read_once(counted, lease):
@@ -329,10 +329,10 @@ async def test_a_tool_that_changes_its_arguments_changes_no_record(counted, comm
 
 @pytest.mark.parametrize("changed", [{"text": "changed"}, {}], ids=["changed", "same"])
 async def test_a_tool_gets_the_arguments_as_they_are_at_its_call(lanes, changed):
-    server = MemoryServer(MemoryServer.window())
-    write = Toolbox([server], (), lanes).actions(AgentKind.APP, server.targets()[0])["write"]
+    surface = MemoryServer(MemoryServer.window())
+    write = Toolbox([surface], (), lanes).actions(AgentKind.APP, surface.targets()[0])["write"]
     arguments = {"control_id": "field-1", "text": "checked"}
     assert write.check(arguments) is None
     arguments.update(changed)
     await write.call(arguments, EffectGuard(Lease("memo:one", 1)))
-    assert arguments["text"] in server.observe(server.targets()[0]).model_dump_json()
+    assert arguments["text"] in surface.observe(surface.targets()[0]).model_dump_json()

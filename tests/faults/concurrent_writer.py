@@ -24,9 +24,9 @@ ADD = {
 }
 
 
-def called(server: Any, root: str, tool: str, arguments: dict[str, Any]) -> Any:
+def called(surface: Any, root: str, tool: str, arguments: dict[str, Any]) -> Any:
     """Call a tool."""
-    entries = [entry for entry in server.tools() if entry.name == tool]
+    entries = [entry for entry in surface.tools() if entry.name == tool]
     entry = next(entry for entry in entries if len(entries) == 1 or root in entry.roots)
     answer = entry.tool.fn(**entry.tool.validate(arguments))
     return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
@@ -35,20 +35,20 @@ def called(server: Any, root: str, tool: str, arguments: dict[str, Any]) -> Any:
 def main(folder: Path, kind: str, name: str, count: int) -> None:
     """Add the lines, each again until it is confirmed."""
     if kind == "shell":
-        server: Any = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
-        server.open(Stage("shells"))
+        surface: Any = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
+        surface.open(Stage("shells"))
         bound, root = {"shell": "box"}, ""
     else:
-        server = DocumentSurface(folder)
-        (target,) = (each for each in server.targets() if each.id == kind)
+        surface = DocumentSurface(folder)
+        (target,) = (each for each in surface.targets() if each.id == kind)
         bound, root = {"document": kind}, target.address.split("/")[1]
     for number in range(count):
         line = f"{name}-{number}"
         while True:
             if kind != "shell":
-                server.observe(target)
+                surface.observe(target)
             try:
-                ADD[kind](lambda tool, **arguments: called(server, root, tool, {**bound, **arguments}), line)
+                ADD[kind](lambda tool, **arguments: called(surface, root, tool, {**bound, **arguments}), line)
             except ToolError as error:
                 if "changed by another program" not in str(error):
                     raise

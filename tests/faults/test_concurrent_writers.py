@@ -100,7 +100,7 @@ WRITES = {
 
 
 @pytest.fixture
-def servers(tmp_path):
+def surfaces(tmp_path):
     """Give both servers on one folder."""
     lay_out(tmp_path)
     stage = Stage("shells")
@@ -112,11 +112,11 @@ def servers(tmp_path):
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_checks_and_changes_within_the_lock(tmp_path, servers, locked, waiting, write):
+def test_a_write_checks_and_changes_within_the_lock(tmp_path, surfaces, locked, waiting, write):
     name, tool, arguments = WRITES[write]
     taken = "new.txt" if "new" in write else "notes.txt"
     with ThreadPoolExecutor(1) as side:
-        work = side.submit(called, servers[name], "text", tool, arguments)
+        work = side.submit(called, surfaces[name], "text", tool, arguments)
         assert waiting.wait(PATIENCE)
         (tmp_path / taken).write_text("of another program", encoding="utf-8")
         locked()

@@ -225,8 +225,8 @@ def warm_up() -> None:
     from callboard.surfaces.documents import DocumentSurface
     from callboard.surfaces.shell import ShellSurface
 
-    for server in (DocumentSurface(Path.cwd()), AndroidSurface(), DesktopSurface(), ShellSurface({})):
-        server.tools()
+    for surface in (DocumentSurface(Path.cwd()), AndroidSurface(), DesktopSurface(), ShellSurface({})):
+        surface.tools()
     read_events("[]")
 
 

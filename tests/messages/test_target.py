@@ -25,7 +25,7 @@ def test_a_further_kind_sees_a_target_of_its_own():
 
 
 @pytest.mark.parametrize("group", ["", "desktop"])
-def test_all_kinds_lease_a_target_together_and_servers_know_it(group):
+def test_all_kinds_lease_a_target_together_and_surfaces_know_it(group):
     window = WINDOW.model_copy(update={"group": group})
     own, further = window.offers({"app", "operator"})
     assert own.lease_key == further.lease_key

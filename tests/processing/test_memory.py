@@ -123,7 +123,7 @@ async def test_a_host_agent_sees_the_targets_and_no_controls(stage):
     assert observation.controls == ()
 
 
-def test_a_server_that_can_not_be_listed_is_reported_and_hides_no_other(start):
+def test_a_surface_that_can_not_be_listed_is_reported_and_hides_no_other(start):
     class Broken(MemoryServer):
         def targets(self):
             msg = "no network"
@@ -135,7 +135,7 @@ def test_a_server_that_can_not_be_listed_is_reported_and_hides_no_other(start):
         observed.append(request.observation)
         return FINISH
 
-    servers = [Broken(name="far"), MemoryServer(MemoryServer.window())]
-    assert start(host=host, servers=servers).submit(Task(request="write")).result(PATIENCE).ok
+    surfaces = [Broken(name="far"), MemoryServer(MemoryServer.window())]
+    assert start(host=host, servers=surfaces).submit(Task(request="write")).result(PATIENCE).ok
     assert [target.id for target in observed[0].targets] == ["memo:one"]
     assert observed[0].notes == ("the targets of far can't be listed: no network",)

@@ -319,7 +319,7 @@ def test_only_the_action_that_a_person_is_asked_about_is_described(start, until,
     assert described == ["A1"]
 
 
-def test_a_server_that_cannot_describe_a_call_is_asked_for_no_more(start, until, workspace):
+def test_a_surface_that_cannot_describe_a_call_is_asked_for_no_more(start, until, workspace):
     class Breaks(DocumentSurface):
         def replaced(self, target, tool, arguments):
             raise RuntimeError(tool)

@@ -147,15 +147,15 @@ class Strict(DocumentSurface):
 
 
 def test_reads_of_documents_cost_no_further_query(workspace):
-    server = DocumentSurface(workspace)
-    assert (reads_are_harmless(server), reads_are_harmless(Strict(workspace))) == (True, False)
-    target = next(each for each in server.targets() if each.id == "a.docx")
-    for entry in server.tools():
+    surface = DocumentSurface(workspace)
+    assert (reads_are_harmless(surface), reads_are_harmless(Strict(workspace))) == (True, False)
+    target = next(each for each in surface.targets() if each.id == "a.docx")
+    for entry in surface.tools():
         if entry.effect is Effect.READ:
-            assert server.hazards(target, entry.name, {}, ()) == server.hazards(None, entry.name, {}, ()) == set()
+            assert surface.hazards(target, entry.name, {}, ()) == surface.hazards(None, entry.name, {}, ()) == set()
 
 
-def test_a_server_that_overrides_hazards_is_asked_about_reads(start, until, workspace):
+def test_a_surface_that_overrides_hazards_is_asked_about_reads(start, until, workspace):
     answers = [call("read_text"), FINISH]
     handle = start(servers=[Strict(workspace)], app=answers, policy=DENY).submit(lone("a.docx"))
     handle.result(PATIENCE)

@@ -177,7 +177,7 @@ async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
     assert here.surface.probed[0][1] == foreseen
 
 
-async def test_finished_action_answers_as_its_server_foresaw(left):
+async def test_finished_action_answers_as_its_surface_foresaw(left):
     foreseen = (Foreseen(call_id="t~1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)

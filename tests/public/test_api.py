@@ -171,26 +171,26 @@ REASON = "there is no such entry; there are: a, b"
 @pytest.mark.parametrize("error", [callboard.ToolError(REASON), McpToolError(REASON)], ids=["ours", "mcp's"])
 def test_a_model_is_shown_the_text_of_a_tool_error(error, start):
     window = MemoryServer.window()
-    server = Refusing(window)
-    server.error = error
+    surface = Refusing(window)
+    surface.error = error
     results = []
 
     def work(request):
         results.extend(done for step in request.memory for done in step.results)
         return {"Status": "FAIL"} if results else {"Function": "look_up", "Status": "CONTINUE"}
 
-    supervisor = start(app=FunctionModel(work), servers=[server])
+    supervisor = start(app=FunctionModel(work), servers=[surface])
     supervisor.submit(Task(request="look it up", target=window.id)).result(timeout=PATIENCE)
     assert [(done.error, done.broke) for done in results] == [(REASON, False)]
 
 
 def test_a_stand_alone_server_sends_the_text_of_our_tool_error():
-    server = Refusing(MemoryServer.window())
-    server.error = callboard.ToolError(REASON)
+    surface = Refusing(MemoryServer.window())
+    surface.error = callboard.ToolError(REASON)
 
     async def call() -> str:
         with pytest.raises(McpToolError) as caught:
-            await server.mcp_server().call_tool("look_up", {"target": "one"})
+            await surface.mcp_server().call_tool("look_up", {"target": "one"})
         return str(caught.value)
 
     assert REASON in asyncio.run(call())

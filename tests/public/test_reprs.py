@@ -91,7 +91,7 @@ def test_a_representation_needs_no_thread_of_the_supervisor(held):
     assert len(shown) == 2
 
 
-def test_models_and_servers_show_their_names(window):
+def test_models_and_surfaces_show_their_names(window):
     def decide(request):
         return {"Status": "FINISH"}
 

@@ -69,9 +69,9 @@ class Watch:
 
 @pytest.fixture
 def button():
-    server = Press()
-    yield server
-    server.let_go.set()
+    surface = Press()
+    yield surface
+    surface.let_go.set()
 
 
 def answer(request):
@@ -171,14 +171,14 @@ def test_the_model_sees_a_tools_timeout_and_the_target_stays_abandoned(start, bu
 
 
 def test_a_look_that_does_not_return_abandons_its_target_too(start):
-    server = Blind()
-    supervisor = start(app=answer, servers=[server])
+    surface = Blind()
+    supervisor = start(app=answer, servers=[surface])
     handle = supervisor.submit(Task(request="first", target="memo:one"))
-    assert server.begun.wait(PATIENCE)
+    assert surface.begun.wait(PATIENCE)
     handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
     Watch(supervisor).until(EventName.TARGET_ABANDONED, agent=ONE)
-    server.let_go.set()
+    surface.let_go.set()
     assert supervisor.submit(Task(request="second", target="memo:one")).result(PATIENCE).outcome is Outcome.FINISHED
 
 

@@ -563,7 +563,7 @@ def wrong_start(start, path, stage, what):
 @pytest.mark.parametrize(
     ("what", "lacks"), [("model", "no model is set for app agents"), ("server", "no server is called 'memory'")]
 )
-def test_a_process_without_a_tasks_model_or_server_leaves_it_to_another(start, begun, until, tmp_path, what, lacks):
+def test_a_process_without_a_tasks_model_or_surface_leaves_it_to_another(start, begun, until, tmp_path, what, lacks):
     for left in ("abc", "ab"):
         wrong = wrong_start(start, tmp_path / "journal.db", begun, what)
         assert [(task.task_id, task.paused, task.lacks) for task in wrong.status().tasks] == [

@@ -665,7 +665,7 @@ class _Down(MemoryServer):
         return self.answer()
 
 
-def test_a_server_that_is_down_does_not_hide_the_targets_of_the_others(start):
+def test_a_surface_that_is_down_does_not_hide_the_targets_of_the_others(start):
     def broken():
         msg = "no answer"
         raise ConnectionError(msg)
@@ -677,15 +677,15 @@ def test_a_server_that_is_down_does_not_hide_the_targets_of_the_others(start):
         supervisor.submit(Task(request="x", target="elsewhere"))  # it may be one of those
 
 
-def test_a_hanging_server_delays_the_caller_no_longer_than_a_tool_call(start):
+def test_a_hanging_surface_delays_the_caller_no_longer_than_a_tool_call(start):
     release = threading.Event()
-    servers = [_Down(release.wait), MemoryServer(MemoryServer.window())]
-    supervisor = start(servers=servers, limits={"command_seconds": 2})
+    surfaces = [_Down(release.wait), MemoryServer(MemoryServer.window())]
+    supervisor = start(servers=surfaces, limits={"command_seconds": 2})
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
     release.set()
 
 
-def test_invalid_target_of_a_server_is_left_out(start):
+def test_invalid_target_of_a_surface_is_left_out(start):
     assert start(servers=[_Down(lambda: ["a window"])]).targets() == ()
 
 

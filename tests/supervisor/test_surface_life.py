@@ -29,11 +29,11 @@ class Lived(MemoryServer):
         self.life.append(f"{self.name} closes")
 
 
-def started(*servers, **given):
-    return Supervisor.start(Settings.load(**given), models={"app": lambda _: FINISH}, servers=servers)
+def started(*surfaces, **given):
+    return Supervisor.start(Settings.load(**given), models={"app": lambda _: FINISH}, servers=surfaces)
 
 
-def test_servers_are_closed_in_the_reverse_order_of_their_start():
+def test_surfaces_are_closed_in_the_reverse_order_of_their_start():
     life = []
     with started(Lived("a", life), Lived("b", life, "two")):
         assert sorted(life) == ["a opens", "b opens"]
@@ -41,15 +41,15 @@ def test_servers_are_closed_in_the_reverse_order_of_their_start():
     assert life == ["b closes", "a closes"]
 
 
-def test_server_gets_the_supervisors_clock():
-    clock, server = VirtualClock(), Lived("a", [])
-    with Supervisor.start(Settings.load(), models={"app": lambda _: FINISH}, servers=[server], clock=clock):
-        before = server.stage.elapsed()
+def test_surface_gets_the_supervisors_clock():
+    clock, surface = VirtualClock(), Lived("a", [])
+    with Supervisor.start(Settings.load(), models={"app": lambda _: FINISH}, servers=[surface], clock=clock):
+        before = surface.stage.elapsed()
         clock.advance(300)
-        assert server.stage.elapsed() - before == 300
+        assert surface.stage.elapsed() - before == 300
 
 
-def test_servers_are_opened_side_by_side():
+def test_surfaces_are_opened_side_by_side():
     together = threading.Barrier(3, timeout=PATIENCE)
 
     class Waits(Lived):
@@ -61,7 +61,7 @@ def test_servers_are_opened_side_by_side():
         assert not together.broken
 
 
-def test_a_start_names_the_servers_that_do_not_open_and_closes_all():
+def test_a_start_names_the_surfaces_that_do_not_open_and_closes_all():
     life = []
 
     class Broken(Lived):
@@ -77,7 +77,7 @@ def test_a_start_names_the_servers_that_do_not_open_and_closes_all():
     assert set(threading.enumerate()) <= before
 
 
-def test_a_server_that_does_not_open_in_time_ends_the_start():
+def test_a_surface_that_does_not_open_in_time_ends_the_start():
     go = threading.Event()
 
     class Slow(Lived):
@@ -87,15 +87,15 @@ def test_a_server_that_does_not_open_in_time_ends_the_start():
         def close(self):
             go.set()
 
-    server = Slow("a", [])
+    surface = Slow("a", [])
     closer = threading.Timer(0.2, go.set)
     closer.start()
     with pytest.raises(SettingsError, match=r"a: it took longer than 0\.05 s"):
-        started(server, limits={"command_seconds": 0.05})
+        started(surface, limits={"command_seconds": 0.05})
     closer.join()
 
 
-def test_a_server_that_does_not_close_is_named():
+def test_a_surface_that_does_not_close_is_named():
     class Stuck(Lived):
         def close(self):
             msg = "still in use"
@@ -105,7 +105,7 @@ def test_a_server_that_does_not_close_is_named():
     assert "the server a" in supervisor.stop()
 
 
-def test_a_servers_folder_lasts_with_a_journal_and_is_removed_without_one(tmp_path):
+def test_a_surfaces_folder_lasts_with_a_journal_and_is_removed_without_one(tmp_path):
     kept, gone = Lived("a", []), Lived("b", [])
     with started(kept, journal={"path": tmp_path / "journal.db"}):
         assert kept.stage.lasting
@@ -147,13 +147,13 @@ class OneThread(Lived):
         self.threads.add(threading.current_thread())
 
 
-def test_all_calls_of_an_affine_server_are_made_on_one_thread(start):
-    server = OneThread("a", [])
-    supervisor = start(app=[call("touch", "FINISH")], servers=[server])
+def test_all_calls_of_an_affine_surface_are_made_on_one_thread(start):
+    surface = OneThread("a", [])
+    supervisor = start(app=[call("touch", "FINISH")], servers=[surface])
     for _ in range(2):
         assert supervisor.submit(lone()).result(PATIENCE).ok
     supervisor.stop()
-    assert len(server.threads) == 1
+    assert len(surface.threads) == 1
 
 
 class OnTheLoop(Lived):
@@ -198,15 +198,15 @@ class OnTheLoop(Lived):
 
 
 @pytest.mark.parametrize("blocks", [True, False])
-def test_all_methods_of_a_server_may_be_coroutine_functions(start, blocks):
+def test_all_methods_of_a_surface_may_be_coroutine_functions(start, blocks):
     life = []
-    server = OnTheLoop("a", life)
-    server.blocks = blocks
+    surface = OnTheLoop("a", life)
+    surface.blocks = blocks
     answers = [{"Status": "FINISH", "Function": "append", "ControlLabel": "field-1", "Args": {"text": "x"}}]
     rules = [{"resource": "field:*", "verdict": "allow"}]
-    supervisor = start(app=answers, servers=[server], policy=rules)
+    supervisor = start(app=answers, servers=[surface], policy=rules)
     result = supervisor.submit(lone()).result(PATIENCE)
     assert result.ok, result.causes
-    assert server.effects == [("memo:one", "field-1", "x")]
+    assert surface.effects == [("memo:one", "field-1", "x")]
     supervisor.stop()
     assert life == ["a opens", "a closes"]

@@ -45,9 +45,9 @@ def refused(**sections):
 
 def test_the_documents_are_there_when_they_have_a_workspace(tmp_path):
     assert make_surfaces(Settings.load()) == []
-    (server,) = make_surfaces(Settings.load(documents={"workspace": tmp_path}))
-    assert isinstance(server, DocumentSurface)
-    assert (server.name, server.workspace) == ("documents", tmp_path)
+    (surface,) = make_surfaces(Settings.load(documents={"workspace": tmp_path}))
+    assert isinstance(surface, DocumentSurface)
+    assert (surface.name, surface.workspace) == ("documents", tmp_path)
 
 
 def test_workspace_that_is_not_a_folder_is_refused(tmp_path):
@@ -63,20 +63,20 @@ def test_each_shipped_surface_is_a_section_of_the_settings(name):
 def test_paths_of_shells_start_from_the_settings_file(tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "callboard.yaml").write_text("shells: {box: {cwd: work}}", encoding="utf-8")
-    (server,) = make_surfaces(Settings.load(tmp_path / "callboard.yaml"))
-    assert [target.address for target in server.targets()] == ["linux/box"]
-    assert server._settings["box"].cwd == tmp_path / "work"
+    (surface,) = make_surfaces(Settings.load(tmp_path / "callboard.yaml"))
+    assert [target.address for target in surface.targets()] == ["linux/box"]
+    assert surface._settings["box"].cwd == tmp_path / "work"
 
 
 @pytest.mark.usefixtures("_lamps")
-def test_a_plugin_named_in_the_settings_is_a_server_under_that_name():
-    surfaces = {"lamps": {"options": {"room": "attic"}}, "more": {"plugin": "acme:lamps", "options": {"count": "2"}}}
-    servers = make_surfaces(Settings.load(surfaces=surfaces))
-    assert [(server.name, server.room, server.count) for server in servers] == [
+def test_a_plugin_named_in_the_settings_is_a_surface_under_that_name():
+    plugins = {"lamps": {"options": {"room": "attic"}}, "more": {"plugin": "acme:lamps", "options": {"count": "2"}}}
+    surfaces = make_surfaces(Settings.load(surfaces=plugins))
+    assert [(surface.name, surface.room, surface.count) for surface in surfaces] == [
         ("lamps", "attic", 1),
         ("more", "hall", 2),
     ]
-    assert [target.server for server in servers for target in server.targets()] == ["lamps", "more"]
+    assert [target.server for surface in surfaces for target in surface.targets()] == ["lamps", "more"]
 
 
 @pytest.mark.usefixtures("_lamps")
@@ -88,13 +88,13 @@ def test_finding_surfaces_imports_no_plugin():
 
 
 @pytest.mark.usefixtures("_lamps")
-def test_plugin_that_returns_no_server_is_refused():
+def test_plugin_that_returns_no_surface_is_refused():
     told = "surfaces.hall: the plug-in 'nothing' of acme 1.2 (acme_lamps:nothing) returned a dict, not a Server"
     assert refused(surfaces={"hall": {"plugin": "nothing"}}) == told
 
 
 @pytest.mark.usefixtures("_lamps")
-def test_a_server_that_does_not_take_its_name_is_refused():
+def test_a_surface_that_does_not_take_its_name_is_refused():
     assert refused(surfaces={"hall": {"plugin": "fixed"}}) == (
         "surfaces.hall: the plug-in 'fixed' of acme 1.2 (acme_lamps:Fixed) can't be called 'hall'"
     )

@@ -79,14 +79,14 @@ def test_tool_is_shown_with_its_arguments_effect_and_hazards(call: Call, setting
     ]
 
 
-def test_tools_lists_all_servers_without_a_name(call: Call, settings: Callable[..., None]) -> None:
+def test_tools_lists_all_surfaces_and_mcp_servers_without_a_name(call: Call, settings: Callable[..., None]) -> None:
     settings(documents={"workspace": "."}, tickets={"trusted": True, "env": {"API_KEY": "xyzzy-4711-long"}})
-    servers = json.loads(call("tools", "--json").stdout)
-    assert [server["name"] for server in servers] == ["documents", "tickets"]
-    find = next(tool for tool in servers[1]["tools"] if tool["name"] == "tickets.find")
+    listings = json.loads(call("tools", "--json").stdout)
+    assert [listing["name"] for listing in listings] == ["documents", "tickets"]
+    find = next(tool for tool in listings[1]["tools"] if tool["name"] == "tickets.find")
     assert (find["effect"], find["hazards"], find["agents"]) == ("read", [], ["app"])
     assert [argument["default"] for argument in find["arguments"]] == ["", "10"]
-    assert "xyzzy" not in json.dumps(servers)
+    assert "xyzzy" not in json.dumps(listings)
 
 
 def test_third_party_text_never_controls_the_terminal(call: Call, settings: Callable[..., None]) -> None:
@@ -107,7 +107,7 @@ def test_the_output_fits_the_terminal(settings: Callable[..., None], width: int)
     assert not any(line.endswith(" ") for line in lines)
 
 
-def test_server_that_can_not_start_is_reported_beside_the_working_ones(
+def test_mcp_server_that_can_not_start_is_reported_beside_the_working_ones(
     call: Call, settings: Callable[..., None]
 ) -> None:
     settings(documents={"workspace": "."}, mcpServers={"gone": {"command": "no-such-program"}})
@@ -118,12 +118,12 @@ def test_server_that_can_not_start_is_reported_beside_the_working_ones(
     assert result.stderr == "callboard: warning: mcpServers.gone: the program 'no-such-program' is missing\n"
 
 
-def test_a_server_that_may_be_missing_is_no_failure(call: Call, settings: Callable[..., None]) -> None:
+def test_an_mcp_server_that_may_be_missing_is_no_failure(call: Call, settings: Callable[..., None]) -> None:
     settings(mcpServers={"gone": {"command": "no-such-program", "optional": True}})
     assert call("tools").exit_code == 0
 
 
-def test_only_the_server_that_is_wanted_is_started(call: Call, settings: Callable[..., None]) -> None:
+def test_only_the_mcp_server_that_is_wanted_is_started(call: Call, settings: Callable[..., None]) -> None:
     settings(documents={"workspace": "."}, mcpServers={"gone": {"command": "no-such-program"}})
     result = call("tools", "documents")
     assert (result.exit_code, result.stderr) == (0, "")

@@ -38,7 +38,7 @@ FIELD = Box(x=20, y=20, width=80, height=20)
 
 
 class World:
-    """The state behind a surface, which outlives the servers that work on it."""
+    """The state behind a surface, which outlives the surfaces that work on it."""
 
     def __init__(self):
         self.text, self.stamps, self.kind, self.clipboard = "", [], "field", "mine"
@@ -150,18 +150,18 @@ class SlowMemory(MemoryServer):
 
 
 def memory(_folder):
-    server = SlowMemory()
+    surface = SlowMemory()
     return SurfaceCase(
-        server=lambda: server,
+        server=lambda: surface,
         target="memo:one",
-        change=lambda: server.write("memo:one", "field-1", "somebody else"),
+        change=lambda: surface.write("memo:one", "field-1", "somebody else"),
         control="field-1",
-        replace=lambda: server.remove("memo:one", "field-1"),
+        replace=lambda: surface.remove("memo:one", "field-1"),
         once=SurfaceCall("append", {"control_id": "field-1", "text": "x"}),
-        done=lambda: len(server.effects),
+        done=lambda: len(surface.effects),
         slow=SurfaceCall("append_slowly", {"control_id": "field-1", "text": "x"}),
-        started=server.started.is_set,
-        release=server.go.set,
+        started=surface.started.is_set,
+        release=surface.go.set,
         secret=SurfaceCall("write", {"control_id": "field-1", "text": "${secret:password}"}),
     )
 
@@ -319,7 +319,7 @@ class Shuffled(Pad):
 
 
 class Renumbered(Pad):
-    """A surface whose targets are named by a counter, which differs with each server."""
+    """A surface whose targets are named by a counter, which differs with each instance."""
 
     count = itertools.count()
 
@@ -695,8 +695,8 @@ def test_each_point_has_a_surface_that_is_wrong_in_it():
 
 
 def test_incomplete_case_skips_points_and_names_the_missing_field(tmp_path):
-    server = MemoryServer(MemoryServer.window())
-    suite = surface_suite(lambda _folder: SurfaceCase(server=lambda: server, target="memo:one"))()
+    surface = MemoryServer(MemoryServer.window())
+    suite = surface_suite(lambda _folder: SurfaceCase(server=lambda: surface, target="memo:one"))()
     told = []
     for index, point in enumerate(POINTS):
         folder = tmp_path / str(index)

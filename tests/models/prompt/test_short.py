@@ -103,8 +103,8 @@ def parameters(tools):
 
 
 def test_the_documents_tools_say_what_they_need(asks, tmp_path):
-    server = DocumentSurface(tmp_path)
-    toolbox, book = Toolbox([server], (), Lanes()), WINDOW.model_copy(update={"address": "app/excel/book.xlsx"})
+    surface = DocumentSurface(tmp_path)
+    toolbox, book = Toolbox([surface], (), Lanes()), WINDOW.model_copy(update={"address": "app/excel/book.xlsx"})
     offered = toolbox.actions(AgentKind.APP, WINDOW) | toolbox.actions(AgentKind.APP, book)
     tools = tuple(tool.info for tool in offered.values())
     whole, short = parameters(tools), parameters(shortened_request(asks(tools=tools)).tools)

@@ -227,11 +227,11 @@ def test_a_control_that_has_a_double_is_not_guessed(begin):
 
 
 def test_another_reading_is_the_expectation(begin):
-    servers = [MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))]
-    servers[0]._controls["memo:two"]["field-1"] = "412.50"
+    surfaces = [MemoryServer(MemoryServer.window("one"), MemoryServer.window("two"))]
+    surfaces[0]._controls["memo:two"]["field-1"] = "412.50"
     other = {**READ, "target": "memo:two"}
     answers = [write("412,5"), FINISH, write("412.6"), FINISH]
-    result = run(begin(servers=servers, app=answers), {**READ, "same_as": other}).result(PATIENCE)
+    result = run(begin(servers=surfaces, app=answers), {**READ, "same_as": other}).result(PATIENCE)
     assert result.verified
     assert result.checks[0].expected == {"same_as": str(Check(**other)), "value": "412.50"}
 

@@ -42,8 +42,8 @@ def shell(begin, folder, tmp_path):
 
     def run(*checks, commands=(), **given):
         answers = [call("run", command=command) for command in commands]
-        server = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
-        supervisor = begin(servers=[server], linux=[*answers, FINISH], policy=[{"verdict": "allow"}], **given)
+        surface = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
+        supervisor = begin(servers=[surface], linux=[*answers, FINISH], policy=[{"verdict": "allow"}], **given)
         return supervisor.submit(Task(request="x", target="box", checks=checks))
 
     return run
@@ -82,7 +82,7 @@ def test_a_command_starts_in_the_folder_of_the_shell_whatever_an_agent_did(shell
 def test_a_command_that_is_read_leaves_the_agents_folder_alone(begin, folder):
     decoy(folder)
     answers = [call("run", command="cd decoy"), FINISH, call("run", command="cat status.txt"), FAIL]
-    server = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
+    surface = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
     asked = []
 
     def linux(request):
@@ -90,7 +90,7 @@ def test_a_command_that_is_read_leaves_the_agents_folder_alone(begin, folder):
         return answers[len(asked) - 1]
 
     limits = {"settle_seconds": 0.01, "check_retries": 1}
-    supervisor = begin(servers=[server], linux=linux, policy=[{"verdict": "allow"}], limits=limits)
+    supervisor = begin(servers=[surface], linux=linux, policy=[{"verdict": "allow"}], limits=limits)
     supervisor.submit(Task(request="x", target="box", checks=[STATUS])).result(PATIENCE)
     assert asked[3].memory[-1].results[0].value["stdout"] == "OK"
 
@@ -123,8 +123,8 @@ def test_a_shell_that_changes_between_readings_is_read_again(shell, folder):
 
 
 def test_a_rule_about_commands_also_rules_on_those_of_checks(begin, folder):
-    server = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
-    supervisor = begin(servers=[server], linux=[FINISH], policy=[{"verdict": "deny", "tool": "run"}])
+    surface = ShellSurface({"box": ShellSettings(cwd=folder, isolated=False)})
+    supervisor = begin(servers=[surface], linux=[FINISH], policy=[{"verdict": "deny", "tool": "run"}])
     result = supervisor.submit(Task(request="x", target="box", checks=[STATUS])).result(PATIENCE)
     assert "the policy denies it" in result.checks[0].problem
 

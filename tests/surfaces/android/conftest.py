@@ -44,7 +44,7 @@ def without_adb(monkeypatch: pytest.MonkeyPatch) -> None:
 class Held:
     """A phone as an agent has it: by the surface, which asks the real adb server."""
 
-    server: AndroidSurface
+    surface: AndroidSurface
     phone: Phone
     serial: str
     runner: asyncio.Runner
@@ -57,17 +57,17 @@ class Held:
     @property
     def target(self) -> Any:
         """The device as a target."""
-        return next(each for each in self.wait(self.server.targets()) if each.id == self.serial)
+        return next(each for each in self.wait(self.surface.targets()) if each.id == self.serial)
 
     def do(self, tool: str, **arguments: Any) -> Any:
         """Call a tool."""
-        entry = next(entry for entry in self.server.tools() if entry.name == tool)
+        entry = next(entry for entry in self.surface.tools() if entry.name == tool)
         given = {} if tool == "list_devices" else {"device": self.serial}
         return self.wait(entry.tool.fn(**given, **arguments))
 
     def look(self, **look: Any) -> Observation:
         """Look at it."""
-        found: Observation = self.wait(self.server.observe(self.target, Look(**look)))
+        found: Observation = self.wait(self.surface.observe(self.target, Look(**look)))
         return found
 
     def id(self, name: str) -> str:
@@ -96,29 +96,29 @@ def hold(adb_port: int, tmp_path: Path) -> Iterator[Callable[..., Held]]:
             if program is not None:
                 serial = stack.enter_context(adbd(program, phone))
             runner = stack.enter_context(asyncio.Runner())
-            server = AndroidSurface([serial], port=adb_port)
+            surface = AndroidSurface([serial], port=adb_port)
             stage = Stage("android", tmp_path / "j" if lasting else None, elapsed)
-            held = Held(server, phone, serial, runner)
-            held.wait(server.open(stage))
-            stack.callback(lambda: held.wait(server.close()))
-            held.wait(_usable(server, serial))
+            held = Held(surface, phone, serial, runner)
+            held.wait(surface.open(stage))
+            stack.callback(lambda: held.wait(surface.close()))
+            held.wait(_usable(surface, serial))
             return held
 
         yield make
 
 
-async def _usable(server: AndroidSurface, serial: str) -> None:
+async def _usable(surface: AndroidSurface, serial: str) -> None:
     """Wait for a phone; on a busy machine the attempt of `open` may have taken too long."""
     async with asyncio.timeout(PATIENCE):
-        while serial not in {each.serial for each in await server.devices() if each.state is DeviceState.DEVICE}:
+        while serial not in {each.serial for each in await surface.devices() if each.state is DeviceState.DEVICE}:
             with contextlib.suppress(AdbError):
-                await server._adb.connect(serial)
+                await surface._adb.connect(serial)
 
 
 @pytest.fixture
 def held_by() -> Callable[..., Held]:
     """Hold a device that is no phone for tests."""
-    return lambda server, serial, runner: Held(server, Phone(), serial, runner)
+    return lambda surface, serial, runner: Held(surface, Phone(), serial, runner)
 
 
 @pytest.fixture(scope="session")

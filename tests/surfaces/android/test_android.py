@@ -63,8 +63,8 @@ def test_any_plain_text_is_typed_as_it_is(held, text):
     held.phone.start("org.callboard.form")
     form = held.phone.app
     form.name.text = ""
-    held.wait(held.server._of(held.serial).device.shell("true"))
-    held.server._of(held.serial).device.screen.drop()
+    held.wait(held.surface._of(held.serial).device.shell("true"))
+    held.surface._of(held.serial).device.screen.drop()
     held.do("type_text", control_id=held.id("Name (required)"), text=text)
     assert form.name.text == text
 
@@ -218,7 +218,7 @@ def test_a_permission_is_asked_for_and_is_a_hazard(hold):
     held = hold(Phone(asks_permission=True))
     held.do("launch_app", application="contacts")
     allow = held.id("Allow")
-    assert held.server.hazards(held.target, "tap", {"control_id": allow}, ()) == {Hazard.CONFIGURES}
+    assert held.surface.hazards(held.target, "tap", {"control_id": allow}, ()) == {Hazard.CONFIGURES}
     held.do("tap", control_id=allow)
     assert held.phone.done == [("permission", "True")]
 
@@ -231,7 +231,7 @@ def test_a_screen_that_moves_has_no_controls_but_a_picture(held):
     assert seen.notes == (
         "The controls can't be listed: something on the screen keeps moving. Points of the picture can be tapped.",
     )
-    assert held.server.hazards(held.target, "tap", {"x": 1, "y": 1}, ()) == {Hazard.UNKNOWN}
+    assert held.surface.hazards(held.target, "tap", {"x": 1, "y": 1}, ()) == {Hazard.UNKNOWN}
     held.do("wait", seconds=0.01)
     assert held.look().controls
 
@@ -257,15 +257,15 @@ def test_a_call_a_deletion_and_a_setting_are_hazards(held):
     held.tap("Alan Turing")
     for name, hazard in (("Call", Hazard.SENDS), ("Message", None), ("Delete", Hazard.DELETES)):
         call = {"control_id": held.id(name)}
-        assert held.server.hazards(held.target, "tap", call, ()) == ({hazard} if hazard else set())
+        assert held.surface.hazards(held.target, "tap", call, ()) == ({hazard} if hazard else set())
         box = next(each.box for each in held.look().controls if each.name == name)
         point = {"x": box.x + 5, "y": box.y + 5}
-        assert held.server.hazards(held.target, "tap", point, ()) == ({hazard} if hazard else set())
-    assert held.server.resources(held.target, "tap", call) == ("application:com.android.contacts",)
+        assert held.surface.hazards(held.target, "tap", point, ()) == ({hazard} if hazard else set())
+    assert held.surface.resources(held.target, "tap", call) == ("application:com.android.contacts",)
     held.do("launch_app", application="settings")
     wifi = {"control_id": held.id("Wi-Fi")}
-    assert held.server.hazards(held.target, "click_control", wifi, ()) == {Hazard.CONFIGURES}
-    assert held.server.hazards(held.target, "press_key", {"key": "call"}, ()) == {Hazard.SENDS}
+    assert held.surface.hazards(held.target, "click_control", wifi, ()) == {Hazard.CONFIGURES}
+    assert held.surface.hazards(held.target, "press_key", {"key": "call"}, ()) == {Hazard.SENDS}
 
 
 def test_the_host_agent_lists_devices_and_applications(held):
@@ -305,24 +305,24 @@ def test_an_action_has_the_controls_listed_again(hold):
 def test_missing_device_gives_a_clear_error(held):
     held.look()
     with pytest.raises(ToolError, match="the device nobody is not connected"):
-        held.server._of("nobody")
+        held.surface._of("nobody")
 
 
 def test_closing_cleans_the_device_and_restores_its_keyboard(hold):
     held = hold(lasting=False)
     held.phone.start("com.android.dialer")
     held.do("type_text", control_id=held.id("Number"), text="é")
-    held.wait(held.server.close())
+    held.wait(held.surface.close())
     assert list((held.phone.programs.parent / "tmp").iterdir()) == []
     assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
-    assert held.server._keyboards.lent == ()
+    assert held.surface._keyboards.lent == ()
 
 
 def test_a_keyboard_that_a_crash_left_is_given_back_by_the_next_process(hold, tmp_path):
     first = hold()
-    first.wait(first.server._keyboards.note(first.server._of(first.serial).device))
+    first.wait(first.surface._keyboards.note(first.surface._of(first.serial).device))
     first.phone.ime = "com.android.adbkeyboard/.AdbIME"
-    second = AndroidSurface([first.serial], port=first.server._adb.port)
+    second = AndroidSurface([first.serial], port=first.surface._adb.port)
     first.wait(second.open(Stage("android", tmp_path / "j")))
     assert first.phone.ime == "com.android.inputmethod.latin/.LatinIME"
     assert second._keyboards.lent == ()
@@ -336,15 +336,15 @@ def test_broken_keyboard_note_does_not_stop_the_surface(hold, tmp_path, left):
     (folder / "keyboards.json").write_bytes(left)
     (folder / "mark").write_bytes(left)
     held = hold()
-    assert held.server._keyboards.lent == ()
-    assert len(held.server._of(held.serial).device.name) == 8
+    assert held.surface._keyboards.lent == ()
+    assert len(held.surface._of(held.serial).device.name) == 8
 
 
 def test_the_users_keyboard_is_not_forgotten_while_the_device_is_away(held, monkeypatch):
     held.phone.start("com.android.dialer")
     number = held.id("Number")
     with monkeypatch.context() as patched:
-        patched.setattr(held.server._keyboards, "restore", AsyncMock(side_effect=ToolError("it is away")))
+        patched.setattr(held.surface._keyboards, "restore", AsyncMock(side_effect=ToolError("it is away")))
         with pytest.raises(ToolError, match="it is away"):
             held.do("type_text", control_id=number, text="é")
     assert held.phone.ime == "com.android.adbkeyboard/.AdbIME"
@@ -377,7 +377,7 @@ def test_typing_is_refused_while_the_keyboard_does_not_change(held, monkeypatch)
 )
 def test_the_mark_tells_how_far_an_action_came(held, monkeypatch, mark, probe):
     monkeypatch.setattr("callboard.surfaces.android._device_actions._POLL_SECONDS", 0.01)
-    actions = held.server._of(held.serial)
+    actions = held.surface._of(held.serial)
     if mark:
         path = held.phone.programs.parent / "tmp" / f"callboard-{actions.device.name}.calls"
         path.write_text(f"{mark}\n", encoding="utf-8")
@@ -409,11 +409,11 @@ def test_a_picture_of_another_size_than_the_screen_is_not_taken(held, monkeypatc
 def test_a_secret_whose_place_is_not_known_is_in_no_picture(held):
     id_ = held.id("Contacts")
     held.phone.moving = 1
-    held.server._of(held.serial).device.screen.drop()
+    held.surface._of(held.serial).device.screen.drop()
     seen = held.look(masked=(id_,))
     assert seen.picture is None
     assert seen.notes[-1].startswith("The picture is not shown: a control that holds a secret")
-    held.server._of(held.serial).device.screen.drop()
+    held.surface._of(held.serial).device.screen.drop()
     assert held.look(masked=(id_,)).picture
     first = held.look().controls[0].id
     assert held.look(masked=(first,), budget=LookBudget(controls=1)).picture
@@ -464,14 +464,14 @@ def test_refused_touch_gives_a_clear_error(held):
 
 
 def test_a_device_over_the_network_that_went_away_is_connected_again(held):
-    held.wait(held.server._adb.ask(f"host:disconnect:{held.serial}"))
-    assert held.server._of(held.serial).device.screen.last is None
+    held.wait(held.surface._adb.ask(f"host:disconnect:{held.serial}"))
+    assert held.surface._of(held.serial).device.screen.last is None
     assert held.look(picture=False).controls
 
 
 @pytest.mark.parametrize(("key", "hazards"), [("005", {Hazard.SENDS}), ("0026", {Hazard.CONFIGURES}), ("4", set())])
 def test_a_number_with_zeros_is_the_same_key(held, key, hazards):
-    assert held.server.hazards(held.target, "press_key", {"key": key}, ()) == hazards
+    assert held.surface.hazards(held.target, "press_key", {"key": key}, ()) == hazards
 
 
 def test_a_keys_other_names_are_understood(held):
@@ -486,15 +486,15 @@ def test_an_application_that_calls_itself_another_is_named_as_both(held):
     held.look(picture=False)
     both = ("application:com.android.launcher3", "application:org.real")
     for tool, arguments in (("tap", {"control_id": "1"}), ("swipe", {"direction": "up"}), ("press_key", {"key": "4"})):
-        assert held.server.resources(held.target, tool, arguments) == both
-    assert held.server.resources(held.target, "wait", {}) == ()
+        assert held.surface.resources(held.target, tool, arguments) == both
+    assert held.surface.resources(held.target, "wait", {}) == ()
 
 
 def test_a_swipe_over_a_slider_of_the_settings_is_a_hazard(held):
     held.do("launch_app", application="settings")
     wifi = {"control_id": held.id("Wi-Fi"), "direction": "right"}
-    assert held.server.hazards(held.target, "swipe", wifi, ()) == {Hazard.CONFIGURES}
-    assert held.server.hazards(held.target, "swipe", {"direction": "up"}, ()) == set()
+    assert held.surface.hazards(held.target, "swipe", wifi, ()) == {Hazard.CONFIGURES}
+    assert held.surface.hazards(held.target, "swipe", {"direction": "up"}, ()) == set()
 
 
 def test_the_specifications_sample_runs_as_it_is_given(held):
@@ -515,7 +515,7 @@ def test_a_text_is_replaced_wherever_the_cursor_is(held):
 
 def test_a_long_text_that_is_replaced_may_take_its_time(held, monkeypatch):
     held.phone.start("com.android.dialer", f"tel:{'5' * 2_000}")
-    device, limits = held.server._of(held.serial).device, []
+    device, limits = held.surface._of(held.serial).device, []
     shell = device.shell
 
     async def noted(command, seconds=30.0, *rest, **options):
@@ -540,7 +540,7 @@ def test_an_action_in_an_installer_has_the_applications_listed_again(hold):
     held.do("press_key", key="VOLUME_UP")
     assert "org.example" not in held.do("list_apps", all=True)
     held.look(picture=False)
-    last = held.server._of(held.serial).device.screen.last
+    last = held.surface._of(held.serial).device.screen.last
     last.hierarchy.nodes[0].values["package"] = "com.google.android.packageinstaller"
     held.do("press_key", key="VOLUME_UP")
     assert "org.example" in held.do("list_apps", all=True)

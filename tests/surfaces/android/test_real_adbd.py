@@ -46,7 +46,7 @@ async def until(holds):
 def test_its_programs_reach_no_other_network(held, made, told):
     with socket.create_server(("127.0.0.1", 0)) as other:
         script = f"import socket; {made.format(port=other.getsockname()[1])}"
-        ran = held.wait(held.server._of(held.serial).device.shell(f'{sys.executable} -c "{script}"'))
+        ran = held.wait(held.surface._of(held.serial).device.shell(f'{sys.executable} -c "{script}"'))
     assert told in ran.error
 
 

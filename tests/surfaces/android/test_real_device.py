@@ -30,10 +30,10 @@ def lent(held_by: Callable[..., Any]) -> Iterator[Any]:
     if not serial:
         pytest.skip("CALLBOARD_ANDROID_SERIAL names no device")
     with asyncio.Runner() as runner:
-        server = AndroidSurface([serial], port=int(os.environ.get("CALLBOARD_ADB_PORT", "5037")))
-        runner.run(server.open(Stage("android")))
-        yield held_by(server, serial, runner)
-        runner.run(server.close())
+        surface = AndroidSurface([serial], port=int(os.environ.get("CALLBOARD_ADB_PORT", "5037")))
+        runner.run(surface.open(Stage("android")))
+        yield held_by(surface, serial, runner)
+        runner.run(surface.close())
 
 
 def test_its_screen_is_seen(lent: Any) -> None:

@@ -62,12 +62,12 @@ def private_desktop(folder: Path, **options: Any) -> Iterator[DesktopSurface]:
     """Open a private desktop, and close it."""
     needed("mousepad", "zenity")
     stage = Stage("desktop")
-    server = DesktopSurface("private", folder=folder, applications=APPLICATIONS, installed=False, **options)
-    server.open(stage)
+    surface = DesktopSurface("private", folder=folder, applications=APPLICATIONS, installed=False, **options)
+    surface.open(stage)
     try:
-        yield server
+        yield surface
     finally:
-        server.close()
+        surface.close()
         stage.close()
 
 
@@ -75,7 +75,7 @@ def private_desktop(folder: Path, **options: Any) -> Iterator[DesktopSurface]:
 class Window:
     """A process on the desktop, and a short way to work in it."""
 
-    server: DesktopSurface
+    surface: DesktopSurface
     target: Target
 
     @property
@@ -86,11 +86,11 @@ class Window:
     @property
     def desktop(self) -> OpenDesktop:
         """The desktop that it is on."""
-        return self.server._require_desktop()
+        return self.surface._require_desktop()
 
     def look(self, *, picture: bool = False) -> Observation:
         """Look at it."""
-        return self.server.observe(self.target, Look(picture=picture))
+        return self.surface.observe(self.target, Look(picture=picture))
 
     def control(self, name: str, kind: str = "") -> Control:
         """Find a control by its name, as soon as it is there."""
@@ -104,8 +104,8 @@ class Window:
         return found[0]
 
     def do(self, tool: str, control: Control | str = "", **arguments: Any) -> Any:
-        """Call a tool of the server."""
-        entry = next(entry for entry in self.server.tools() if entry.name == tool)
+        """Call a tool of the surface."""
+        entry = next(entry for entry in self.surface.tools() if entry.name == tool)
         chosen = {"control_id": self.control(control).id if isinstance(control, str) else control.id} if control else {}
         return entry.tool.fn(process=self.pid, **chosen, **arguments)
 
@@ -130,18 +130,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[DesktopSurface]:
+def surface(folder: Path) -> Iterator[DesktopSurface]:
     """Give a private desktop."""
     with private_desktop(folder) as opened:
         yield opened
 
 
-def _launcher(server: DesktopSurface) -> Iterator[Callable[..., Window]]:
+def _launcher(surface: DesktopSurface) -> Iterator[Callable[..., Window]]:
     opened: list[Window] = []
 
     def start(application: str, **arguments: Any) -> Window:
-        target = next(target for target in server.targets() if target.id == application)
-        opened.append(Window(server, server.start(target, arguments)))
+        target = next(target for target in surface.targets() if target.id == application)
+        opened.append(Window(surface, surface.start(target, arguments)))
         return opened[-1]
 
     yield start
@@ -150,15 +150,15 @@ def _launcher(server: DesktopSurface) -> Iterator[Callable[..., Window]]:
 
 
 @pytest.fixture
-def start(server: DesktopSurface) -> Iterator[Callable[..., Window]]:
+def start(surface: DesktopSurface) -> Iterator[Callable[..., Window]]:
     """Start applications, and end them after the test."""
-    yield from _launcher(server)
+    yield from _launcher(surface)
 
 
 @pytest.fixture(scope="module")
-def share(server: DesktopSurface) -> Iterator[Callable[..., Window]]:
+def share(surface: DesktopSurface) -> Iterator[Callable[..., Window]]:
     """Start applications that all tests of a file use, and end them after the last one."""
-    yield from _launcher(server)
+    yield from _launcher(surface)
 
 
 @pytest.fixture

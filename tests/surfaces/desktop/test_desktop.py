@@ -13,8 +13,8 @@ from callboard.surfaces.desktop import DesktopSurface
 from callboard.surfaces.desktop._desktop_applications import DesktopApplication, installed
 
 
-def application(server, name):
-    return next(target for target in server.targets() if target.id == name)
+def application(surface, name):
+    return next(target for target in surface.targets() if target.id == name)
 
 
 def test_it_needs_its_packages_and_the_programs_of_a_private_display():
@@ -44,15 +44,15 @@ def test_a_display_that_can_not_be_used_is_refused_with_the_reason(monkeypatch, 
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    server, stage = DesktopSurface("user", folder=tmp_path), Stage("desktop")
+    surface, stage = DesktopSurface("user", folder=tmp_path), Stage("desktop")
     with pytest.raises(ConnectionError, match=why):
-        server.open(stage)
-    server.close()
+        surface.open(stage)
+    surface.close()
     stage.close()
 
 
-def test_applications_of_the_settings_can_be_started(server):
-    found = {target.id: target for target in server.targets()}
+def test_applications_of_the_settings_can_be_started(surface):
+    found = {target.id: target for target in surface.targets()}
     assert found["editor"].kind is TargetKind.APPLICATION
     assert found["editor"].address == "app/editor/*"
     assert "path" in found["editor"].takes["properties"]
@@ -65,7 +65,7 @@ def test_an_application_becomes_a_target_with_its_process(start, folder):
     assert window.target.address == f"app/editor/{window.pid}"
     assert window.target.group == "desktop"
     assert window.text() == "Dear reader"
-    listed = application(window.server, window.target.id)
+    listed = application(window.surface, window.target.id)
     assert "letter.txt" in listed.name
 
 
@@ -84,22 +84,22 @@ def test_two_windows_of_one_program_are_two_processes(start):
         ("broken", "broken ended without showing a window"),
     ],
 )
-def test_application_without_a_window_gives_a_clear_error(server, name, why, monkeypatch):
+def test_application_without_a_window_gives_a_clear_error(surface, name, why, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._open_desktop.HAND_OVER_SECONDS", 0.2)
     with pytest.raises(ToolError, match=why):
-        server.start(application(server, name), {})
+        surface.start(application(surface, name), {})
 
 
-def test_an_application_without_a_window_is_given_up(server, monkeypatch):
+def test_an_application_without_a_window_is_given_up(surface, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._open_desktop.OPEN_SECONDS", 0.5)
     with pytest.raises(ToolError, match=r"windowless showed no window within 0.5 s"):
-        server.start(application(server, "windowless"), {})
+        surface.start(application(surface, "windowless"), {})
 
 
 def test_the_picture_is_that_of_the_process_whatever_covers_it(start):
     below, above = start("editor"), start("editor")
     below.do("type_text", text="below " * 20)
-    above.server._acting().focus(above.pid)
+    above.surface._acting().focus(above.pid)
     seen = below.look(picture=True)
     field = next(control for control in seen.controls if control.kind == "text")
     with Image.open(io.BytesIO(seen.picture)) as image:
@@ -111,38 +111,38 @@ def test_the_picture_is_that_of_the_process_whatever_covers_it(start):
 
 def test_the_fingerprint_changes_with_the_text_and_not_with_the_focus(start):
     window, other = start("editor"), start("editor")
-    before = window.server.fingerprint(window.target)
+    before = window.surface.fingerprint(window.target)
     assert window.look().fingerprint == before
-    other.server._acting().focus(other.pid)
-    assert window.server.fingerprint(window.target) == before
+    other.surface._acting().focus(other.pid)
+    assert window.surface.fingerprint(window.target) == before
     window.do("type_text", text="x")
-    assert window.server.fingerprint(window.target) != before
+    assert window.surface.fingerprint(window.target) != before
 
 
 def test_an_observation_keeps_within_its_budget(start):
     window = start("editor")
-    seen = window.server.observe(window.target, Look(picture=False, budget=LookBudget(controls=2)))
+    seen = window.surface.observe(window.target, Look(picture=False, budget=LookBudget(controls=2)))
     assert len(seen.controls) == 2
     assert seen.notes == ("There are more controls than fit; scroll, or close what is not needed.",)
 
 
 def test_host_agents_see_the_screen_and_its_windows(start):
     window = start("editor")
-    seen = window.server.desktop(Look())
+    seen = window.surface.desktop(Look())
     assert [control.id for control in seen.controls] == [window.target.id]
     assert seen.window["screen"] == "1280x800"
     with Image.open(io.BytesIO(seen.picture)) as image:
         assert image.size == (1280, 800)
-    assert window.server.desktop(Look(picture=False)).picture is None
+    assert window.surface.desktop(Look(picture=False)).picture is None
 
 
 def test_a_host_agent_brings_a_window_to_the_front(start):
     first, second = start("editor"), start("editor")
     assert second.desktop.screen.active()[1] == second.pid
-    first.server.focus_window(first.target.id)
+    first.surface.focus_window(first.target.id)
     assert first.desktop.screen.active()[1] == first.pid
     with pytest.raises(ToolError, match="there is no window 'nothing'"):
-        first.server.focus_window("nothing")
+        first.surface.focus_window("nothing")
 
 
 def test_a_minimized_window_is_shown_again_by_focus_keys_and_points(start):
@@ -159,7 +159,7 @@ def test_a_minimized_window_is_shown_again_by_focus_keys_and_points(start):
         assert window.desktop.wait(lambda: "hidden" in window.look().window, 10)
 
     minimize()
-    window.server.focus_window(window.target.id)
+    window.surface.focus_window(window.target.id)
     assert "hidden" not in window.look().window
     minimize()
     window.do("type_text", text="seen")
@@ -174,7 +174,7 @@ def test_closing_ends_a_program_even_if_it_asks(start, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._open_desktop.CLOSE_SECONDS", 0.5)
     window = start("editor")
     window.do("type_text", text="not saved")
-    window.server.stop(window.target)
+    window.surface.stop(window.target)
     assert window.has_ended()
 
 
@@ -188,12 +188,12 @@ def test_window_that_a_user_closes_gives_a_clear_error(start):
 
 def test_rules_know_the_application_of_a_call(start):
     window = start("editor")
-    assert window.server.resources(window.target, "press", {}) == ("application:editor",)
-    assert window.server.resources(None, "open_in_desktop", {"application": "form"}) == ("application:form",)
-    assert window.server.resources(None, "open_in_desktop", {"application": "nothing"}) == ("unknown",)
+    assert window.surface.resources(window.target, "press", {}) == ("application:editor",)
+    assert window.surface.resources(None, "open_in_desktop", {"application": "form"}) == ("application:form",)
+    assert window.surface.resources(None, "open_in_desktop", {"application": "nothing"}) == ("unknown",)
 
 
-def test_a_silent_program_is_seen_by_its_picture_alone(server, start, monkeypatch):
+def test_a_silent_program_is_seen_by_its_picture_alone(surface, start, monkeypatch):
     window = start("editor")
     monkeypatch.setattr(window.desktop.programs, "of_process", lambda _: None)
     seen = window.look(picture=True)

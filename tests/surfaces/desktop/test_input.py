@@ -11,8 +11,8 @@ FOREIGN = "漢字€ß"
 
 
 @pytest.fixture
-def screen(server):
-    opened = XScreen(server._require_desktop().session.environment["DISPLAY"])
+def screen(surface):
+    opened = XScreen(surface._require_desktop().session.environment["DISPLAY"])
     yield opened
     opened.close()
 

@@ -26,7 +26,7 @@ def shared(share):
 
 @pytest.fixture
 def editor(shared):
-    shared.server._acting().focus(shared.pid)
+    shared.surface._acting().focus(shared.pid)
     shared.do("set_text", next(each for each in shared.look().controls if each.kind == "text"), text="")
     return shared
 
@@ -128,7 +128,7 @@ def test_unknown_keys_give_a_clear_error(editor, keys):
 
 def test_typing_stops_when_another_window_takes_the_focus(editor, start, monkeypatch):
     other = start("editor")
-    actions = editor.server._acting()
+    actions = editor.surface._acting()
     window = actions.focus(editor.pid)
     actions.focus(other.pid)
     monkeypatch.setattr(actions, "focus", lambda *_: window)
@@ -145,7 +145,7 @@ def test_typing_stops_where_the_focus_is_lost(editor, start, monkeypatch):
         calls.append(1)
         return (window, editor.pid) if len(calls) <= 6 else (0, other.pid)
 
-    window = editor.server._acting().focus(editor.pid)
+    window = editor.surface._acting().focus(editor.pid)
     monkeypatch.setattr(screen, "active", stolen)
     with pytest.raises(ToolError, match=r"\d of 10 characters were typed") as told:
         editor.do("type_text", text="0123456789")
@@ -220,18 +220,18 @@ def field(window):
 def test_probe_reads_the_text_typed_before_a_crash(editor, there, found):
     editor.do("set_text", next(each for each in editor.look().controls if each.kind == "text"), text=there)
     broken_off = intent("some words", field=field(editor), at=7, length=7)
-    assert editor.server.probe(editor.target, broken_off, (), "") is found
+    assert editor.surface.probe(editor.target, broken_off, (), "") is found
 
 
 def test_keys_on_their_way_at_a_crash_count_as_typed(editor):
     text = "0123456789" * 20
-    actions = editor.server._acting()
+    actions = editor.surface._acting()
     window = actions.focus(editor.pid)
     os.kill(editor.pid, signal.SIGSTOP)
     actions.type(window, text)
     os.kill(editor.pid, signal.SIGCONT)
     broken_off = intent(text, field=field(editor), at=0, length=0)
-    assert editor.server.probe(editor.target, broken_off, (), "") is Probe.DONE
+    assert editor.surface.probe(editor.target, broken_off, (), "") is Probe.DONE
 
 
 def test_probe_is_unknown_while_keys_may_still_arrive(editor, monkeypatch):
@@ -239,15 +239,15 @@ def test_probe_is_unknown_while_keys_may_still_arrive(editor, monkeypatch):
     broken_off = intent("some words", field=field(editor), at=0, length=0)
     os.kill(editor.pid, signal.SIGSTOP)
     try:
-        assert editor.server.probe(editor.target, broken_off, (), "") is Probe.UNKNOWN
+        assert editor.surface.probe(editor.target, broken_off, (), "") is Probe.UNKNOWN
     finally:
         os.kill(editor.pid, signal.SIGCONT)
 
 
 def test_the_rest_of_a_text_is_typed_after_a_crash(editor):
     editor.do("type_text", text="before:some")
-    assert editor.server.probe(editor.target, intent("some words", field=field(editor), at=7, length=7), (), "")
-    editor.server._keyboard._typed[""] = editor.server._keyboard._typed.pop("1.1.0")  # a call without an agent
+    assert editor.surface.probe(editor.target, intent("some words", field=field(editor), at=7, length=7), (), "")
+    editor.surface._keyboard._typed[""] = editor.surface._keyboard._typed.pop("1.1.0")  # a call without an agent
     assert editor.do("type_text", text="some words") == {"typed": 10}
     assert editor.text() == "before:some words"
 
@@ -264,7 +264,7 @@ def test_copy_and_paste_leave_the_clipboard_as_it_was(editor, person, press):
 
 
 def test_a_paste_waits_for_its_program_and_not_for_a_clipboard_manager(editor, monkeypatch):
-    clipboard, keys = editor.desktop.clipboard, editor.server._acting().keys
+    clipboard, keys = editor.desktop.clipboard, editor.surface._acting().keys
     manager = Clipboard(editor.desktop.screen.display.get_display_name())
     seen = []
 
@@ -274,7 +274,7 @@ def test_a_paste_waits_for_its_program_and_not_for_a_clipboard_manager(editor, m
         seen.append(manager.text())
         threading.Timer(0.3, os.kill, (editor.pid, signal.SIGCONT)).start()
 
-    monkeypatch.setattr(editor.server._acting(), "keys", slowly)
+    monkeypatch.setattr(editor.surface._acting(), "keys", slowly)
     try:
         clipboard.offer("of a person")
         editor.do("paste", text="pasted")

@@ -14,8 +14,8 @@ def test_a_program_answers_as_soon_as_it_runs(start):
     assert window.desktop.has_taken_keys(window.pid, 10)
 
 
-def test_a_window_that_answers_no_pings_is_not_waited_for(server):
-    desktop = server._require_desktop()
+def test_a_window_that_answers_no_pings_is_not_waited_for(surface):
+    desktop = surface._require_desktop()
     with_none = display.Display(desktop.screen.display.get_display_name())
     try:
         window = with_none.screen().root.create_window(0, 0, 10, 10, 0, 24)

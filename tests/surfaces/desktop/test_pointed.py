@@ -7,12 +7,12 @@ from callboard.surfaces.desktop._desktop_applications import DesktopApplication
 
 
 @pytest.fixture
-def open_at(server, start):
+def open_at(surface, start):
     """Start a program at a scale of its window."""
 
     def start_at(scale, *command):
         application = DesktopApplication("scaled", "scaled", ("env", f"GDK_SCALE={scale}", *command))
-        server._require_desktop().applications["scaled"] = application
+        surface._require_desktop().applications["scaled"] = application
         return start("scaled")
 
     return start_at
@@ -38,7 +38,7 @@ def test_a_drag_selects_text_at_double_scale(open_at):
     assert "words" in window.do("copy")["text"]
 
 
-def test_a_control_below_the_edge_of_the_screen_is_not_clicked(server, start):
+def test_a_control_below_the_edge_of_the_screen_is_not_clicked(surface, start):
     window = start("form")
     moved = next(each for each in window.desktop.screen.of_process(window.pid) if not each.popup)
     window.desktop.screen._object(moved.frame).configure(y=780)
@@ -59,8 +59,10 @@ def test_a_control_under_an_open_menu_is_not_clicked(start):
     point = corner.x + box.x + 5, corner.y + box.y + 5
     window.desktop.pointer.move(*point)
     with pytest.raises(ToolError, match="an open menu, list or tooltip covers text"):
-        window.server._acting()._pointed.settle(window.pid, point, field)
-    window.server._acting()._pointed.settle(window.pid, point, window.desktop.node(window.pid, item(window, "Find").id))
+        window.surface._acting()._pointed.settle(window.pid, point, field)
+    window.surface._acting()._pointed.settle(
+        window.pid, point, window.desktop.node(window.pid, item(window, "Find").id)
+    )
 
 
 def test_a_pointer_that_does_not_arrive_clicks_nothing(start, monkeypatch):

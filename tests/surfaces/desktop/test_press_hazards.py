@@ -145,18 +145,18 @@ def test_no_way_to_press_a_replacing_button_gets_past_a_rule(work, kind):
         ),
     ],
 )
-def test_hazards_are_those_of_the_pressed_control(server, start, options, calls):
-    server._require_desktop().applications["it"] = DesktopApplication("it", "it", options)
+def test_hazards_are_those_of_the_pressed_control(surface, start, options, calls):
+    surface._require_desktop().applications["it"] = DesktopApplication("it", "it", options)
     window = start("it")
     for (tool, control, keys), hazards in calls.items():
         arguments = {"control_id": window.control(control).id} if control else {}
         arguments |= {"text" if tool == "type_text" else "keys": keys} if keys else {}
-        assert server.hazards(window.target, tool, arguments, ()) == hazards, (tool, control, keys)
+        assert surface.hazards(window.target, tool, arguments, ()) == hazards, (tool, control, keys)
 
 
-def test_keys_do_not_go_to_a_dialog_that_was_not_judged(server, start):
+def test_keys_do_not_go_to_a_dialog_that_was_not_judged(surface, start):
     editor = start("editor")
-    assert server.hazards(editor.target, "press_keys", {"keys": "Return"}, ()) == set()
+    assert surface.hazards(editor.target, "press_keys", {"keys": "Return"}, ()) == set()
     editor.do("choose_menu", path=["Help", "About"])
     with pytest.raises(ToolError, match="another window of the program has come up"):
         editor.do("press_keys", keys="Return")

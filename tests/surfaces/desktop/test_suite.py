@@ -18,8 +18,8 @@ def editor(share, folder):
     environment = window.desktop.session.environment
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
-        server = lambda: DesktopSurface(environment["DISPLAY"], folder=folder, installed=False)  # noqa: E731 - short
-        STAND.update(window=window, server=server)
+        surface = lambda: DesktopSurface(environment["DISPLAY"], folder=folder, installed=False)  # noqa: E731 - short
+        STAND.update(window=window, server=surface)
         yield window
         STAND.clear()
 

@@ -210,7 +210,7 @@ def test_a_dialog_takes_keys_however_its_menu_item_is_pressed(editor, folder):
 
 
 def test_no_key_blocks_a_program_whose_action_has_not_returned(editor):
-    actions = editor.server._acting()
+    actions = editor.surface._acting()
     bar = actions.menu_bars(editor.pid)
     actions.act(editor.pid, _entries(actions, editor.pid, bar, ["File", "Save As"])[-1], PRESSES)
     until(lambda: "dialog" in editor.look().window)
@@ -232,7 +232,7 @@ def test_program_that_has_died_gives_a_clear_error(editor):
     until(editor.has_ended)  # the display may still list its window
     with pytest.raises(ToolError, match="has ended"):
         editor.do("press_keys", keys="a")
-    assert editor.target.id not in {target.id for target in editor.server.targets()}
+    assert editor.target.id not in {target.id for target in editor.surface.targets()}
 
 
 def test_vanished_control_gives_a_clear_error(unchanged):

@@ -32,18 +32,18 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(workspace: Path) -> DocumentSurface:
+def surface(workspace: Path) -> DocumentSurface:
     """Give a server on the workspace."""
     return DocumentSurface(workspace)
 
 
 @pytest.fixture
-def call(server: DocumentSurface) -> Call:
+def call(surface: DocumentSurface) -> Call:
     """Call a tool with JSON arguments: ``call("read_range", "book.xlsx", cells="A1")``."""
 
     def run(name: str, document: str | None = None, /, guard: EffectGuard | None = None, **arguments: Any) -> Any:
         root = ROOTS.get(PurePosixPath(str(document)).suffix, "excel")
-        found = [entry for entry in server.tools() if entry.name == name]
+        found = [entry for entry in surface.tools() if entry.name == name]
         entry = next(entry for entry in found if len(found) == 1 or root in entry.roots)
         bound = {} if document is None else {"document": document}
         foreseen: list[Any] = []

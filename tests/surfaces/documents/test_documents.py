@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 SOFFICE = shutil.which("soffice")
 
 
-def test_the_applications_that_can_be_started_are_targets(server: DocumentSurface, call: Call) -> None:
+def test_the_applications_that_can_be_started_are_targets(surface: DocumentSurface, call: Call) -> None:
     applications = call("list_applications")
     assert [(target.id, target.name, target.address, target.start) for target in applications] == [
         ("word", "Word", "app/word/*", "start_application"),
         ("excel", "Excel", "app/excel/*", "start_application"),
     ]
-    assert server.targets() == tuple(applications)
+    assert surface.targets() == tuple(applications)
 
 
 def test_starting_an_application_makes_a_document_with_the_next_number(call: Call) -> None:
@@ -54,55 +54,55 @@ def test_a_window_is_opened_and_selected_by_id_or_name(workspace: Path, call: Ca
         call("open_document", path="c.docx")
 
 
-def test_observing_gives_controls_facts_and_a_fingerprint(call: Call, server: DocumentSurface) -> None:
+def test_observing_gives_controls_facts_and_a_fingerprint(call: Call, surface: DocumentSurface) -> None:
     target = call("start_application", name="word")
     call("insert_heading", target.id, text="Title")
-    seen = server.observe(target)
+    seen = surface.observe(target)
     assert [control.id for control in seen.controls] == ["heading-1"]
     assert seen.window | {"size": 0, "modified": ""} == {
         "path": "Document1.docx", "application": "Word", "size": 0, "modified": "", "dirty": False, "writable": True,
         "not_writable_because": "", "controls": 1, "controls_left_out": 0,
         "outline": ["Title"],
     }  # fmt: skip
-    assert server.observe(target).fingerprint == seen.fingerprint
-    assert server.fingerprint(target) == seen.fingerprint
-    assert server.resolve(server.observe(target), seen.controls[0]) == seen.controls[0]
+    assert surface.observe(target).fingerprint == seen.fingerprint
+    assert surface.fingerprint(target) == seen.fingerprint
+    assert surface.resolve(surface.observe(target), seen.controls[0]) == seen.controls[0]
     call("edit_paragraph", target.id, control_id="heading-1", text="Other")
-    assert server.observe(target).fingerprint != seen.fingerprint
-    assert server.resolve(server.observe(target), seen.controls[0]) is None
+    assert surface.observe(target).fingerprint != seen.fingerprint
+    assert surface.resolve(surface.observe(target), seen.controls[0]) is None
 
 
-def test_an_application_that_is_not_started_can_not_be_observed(server: DocumentSurface, call: Call) -> None:
+def test_an_application_that_is_not_started_can_not_be_observed(surface: DocumentSurface, call: Call) -> None:
     with pytest.raises(ToolError, match="start the application"):
-        server.observe(call("list_applications")[0])
+        surface.observe(call("list_applications")[0])
 
 
 def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
-    server: DocumentSurface,
+    surface: DocumentSurface,
 ) -> None:
     for root in ("word", "excel"):
-        names = [entry.name for entry in server.tools() if not entry.roots or root in entry.roots]
+        names = [entry.name for entry in surface.tools() if not entry.roots or root in entry.roots]
         assert len(names) == len(set(names))
-    for entry in server.tools():
+    for entry in surface.tools():
         parameters = list(entry.tool.parameters["properties"])
         assert (parameters[:1] == ["document"]) == (AgentKind.APP in entry.agents)
         assert entry.tool.description
         assert all("description" in about for about in entry.tool.parameters["properties"].values())
 
 
-def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(server: DocumentSurface) -> None:
-    for entry in server.tools():
+def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(surface: DocumentSurface) -> None:
+    for entry in surface.tools():
         reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "summarize"))
         assert (entry.effect is Effect.READ) == reads
         assert entry.tool.annotations is not None
         assert entry.tool.annotations.destructive_hint == entry.name.startswith("delete_")
 
 
-async def test_alone_the_server_offers_every_tool_under_a_name_of_its_own(server: DocumentSurface) -> None:
-    alone = server.mcp_server()
+async def test_alone_the_server_offers_every_tool_under_a_name_of_its_own(surface: DocumentSurface) -> None:
+    alone = surface.mcp_server()
     names = [entry.name for entry in await alone.list_tools()]
     assert {"word_insert_table", "excel_insert_table", "pdf_read_table", "move_file"} <= set(names)
-    assert len(names) == len(set(names)) == len(server.tools())
+    assert len(names) == len(set(names)) == len(surface.tools())
     await alone.call_tool("create_document", {"path": "a.docx"})
     result = await alone.call_tool("insert_heading", {"document": "a.docx", "text": "Title"})
     assert "heading-1" in str(result)
@@ -152,8 +152,8 @@ def test_libreoffice_opens_what_was_made(soffice: str, workspace: Path, tmp_path
     assert len(computed._charts) == 3
 
 
-def test_targets_of_all_kinds_are_valid_messages(server: DocumentSurface, call: Call) -> None:
+def test_targets_of_all_kinds_are_valid_messages(surface: DocumentSurface, call: Call) -> None:
     call("start_application", name="excel")
-    for target in server.targets():
+    for target in surface.targets():
         assert Target.model_validate_json(target.model_dump_json()) == target
-    assert {target.kind for target in server.targets()} == {TargetKind.WINDOW, TargetKind.APPLICATION}
+    assert {target.kind for target in surface.targets()} == {TargetKind.WINDOW, TargetKind.APPLICATION}

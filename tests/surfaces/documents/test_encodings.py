@@ -45,15 +45,15 @@ TEXTS = [
 
 @pytest.mark.parametrize(("encoding", "text"), TEXTS)
 def test_a_detected_encoding_is_a_guess_and_is_kept(
-    workspace: Path, server: DocumentSurface, call: Call, encoding: str, text: str
+    workspace: Path, surface: DocumentSurface, call: Call, encoding: str, text: str
 ) -> None:
     (workspace / "a.csv").write_bytes(text.encode(encoding))
     answer = call("read_table", "a.csv", numbers=False)
     delimiter = ";" if ";" in text else ","
     assert [answer["header"], *answer["rows"]] == [line.split(delimiter) for line in text.splitlines()]
     assert answer["encoding"] == f"{encoding} (a guess: pass encoding if letters are wrong)"
-    window = next(target for target in server.targets() if target.id == "a.csv")
-    assert "a guess" in server.observe(window).window["encoding"]
+    window = next(target for target in surface.targets() if target.id == "a.csv")
+    assert "a guess" in surface.observe(window).window["encoding"]
     assert "a guess" in call("append_rows", "a.csv", rows=[["x", 1]])["encoding"]
     mark = "\r\n" if text.endswith("\r\n") else "\r"
     assert (workspace / "a.csv").read_bytes() == f"{text}x{delimiter}1{mark}".encode(encoding)

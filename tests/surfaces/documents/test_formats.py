@@ -29,8 +29,8 @@ Image = pytest.importorskip("PIL.Image")
 icalendar = pytest.importorskip("icalendar")
 
 
-def window(server: DocumentSurface, name: str):
-    return next(target for target in server.targets() if target.id == name)
+def window(surface: DocumentSurface, name: str):
+    return next(target for target in surface.targets() if target.id == name)
 
 
 def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
@@ -55,8 +55,8 @@ def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
     )
 
 
-def test_models_are_offered_few_tools(server: DocumentSurface) -> None:
-    offered = [each for each in server.tools() if each.offered and each.type is CommandType.ACTION]
+def test_models_are_offered_few_tools(surface: DocumentSurface) -> None:
+    offered = [each for each in surface.tools() if each.offered and each.type is CommandType.ACTION]
     assert len({each.name for each in offered}) <= 40
     for root in ("word", "excel", "pdf", "mail", "calendar", "csv", "text", "picture"):
         names = [each for each in offered if AgentKind.APP in each.agents and (not each.roots or root in each.roots)]
@@ -127,24 +127,24 @@ def test_no_path_leads_out_of_the_workspace(workspace: Path, call: Call, path: s
     assert "secret" not in str(call("list_files"))
 
 
-def test_another_file_never_takes_the_name_of_one_that_the_task_made(server: DocumentSurface, workspace: Path) -> None:
+def test_another_file_never_takes_the_name_of_one_that_the_task_made(surface: DocumentSurface, workspace: Path) -> None:
     made = [str(workspace / "sub" / "Mine.docx")]
     move = {"path": "theirs.docx", "new_path": "sub/mine.docx"}
-    assert server.hazards(None, "move_file", move, made) == {Hazard.OVERWRITES}
-    assert server.hazards(None, "move_file", {**move, "new_path": "sub"}, made) == {Hazard.OVERWRITES}
-    assert server.hazards(None, "move_file", {**move, "new_path": "other.docx"}, made) == set()
-    entries = {each.name: each for each in server.tools()}
+    assert surface.hazards(None, "move_file", move, made) == {Hazard.OVERWRITES}
+    assert surface.hazards(None, "move_file", {**move, "new_path": "sub"}, made) == {Hazard.OVERWRITES}
+    assert surface.hazards(None, "move_file", {**move, "new_path": "other.docx"}, made) == set()
+    entries = {each.name: each for each in surface.tools()}
     assert entries["delete_file"].hazards == {Hazard.DELETES}
 
 
 # PDF
 
 
-def test_a_pdf_is_read_page_by_page(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_a_pdf_is_read_page_by_page(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     (workspace / "a.pdf").write_bytes(pdf_of(["Invoice 17", "Total 12.50"]))
     assert call("read_text", "a.pdf") == {"text": "[page 1]\nInvoice 17\nTotal 12.50", "pages": 1, "next": None}
     assert call("read_text", "a.pdf", limit=7)["next"] == {"page": 1, "offset": 7}
-    seen = server.observe(window(server, "a.pdf"))
+    seen = surface.observe(window(surface, "a.pdf"))
     assert (seen.window["pages"], seen.window["writable"]) == (1, False)
     assert seen.text.startswith("Invoice 17")
     with pytest.raises(ToolError, match="no page 3"):
@@ -232,7 +232,7 @@ def test_a_conversion_gets_no_variables_and_ends_in_time(
 # Mail
 
 
-def test_a_message_is_written_and_read(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_a_message_is_written_and_read(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     call("create_document", path="a.eml")
     call("create_document", path="note.txt")
     call("write_text", "note.txt", text="inside")
@@ -248,12 +248,12 @@ def test_a_message_is_written_and_read(workspace: Path, server: DocumentSurface,
     assert (message["To"], message["Subject"], message["X-Unsent"]) == ("Ada <ada@example.org>", "Größe", "1")
     read = call("read_text", "a.eml")
     assert (read["subject"], read["text"]) == ("Größe", "Hello\nAda\n")
-    seen = server.observe(window(server, "a.eml"))
+    seen = surface.observe(window(surface, "a.eml"))
     assert [(each.id, each.name, each.detail["bytes"]) for each in seen.controls] == [("attachment-1", "note.txt", 6)]
     call("save_as", "a.eml", path="copy.txt", control_id="attachment-1")
     assert (workspace / "copy.txt").read_bytes() == b"inside"
-    assert server.hazards(window(server, "a.eml"), "write_message", {"subject": "x"}, []) == {Hazard.OVERWRITES}
-    assert server.hazards(window(server, "a.eml"), "write_message", {"cc": ["a@b.c"]}, []) == set()
+    assert surface.hazards(window(surface, "a.eml"), "write_message", {"subject": "x"}, []) == {Hazard.OVERWRITES}
+    assert surface.hazards(window(surface, "a.eml"), "write_message", {"cc": ["a@b.c"]}, []) == set()
 
 
 @pytest.mark.parametrize(
@@ -292,13 +292,13 @@ def test_names_with_commas_stay_names(workspace: Path, call: Call) -> None:
     assert [each.display_name for each in message["From"].addresses] == ["Müller, Ada"]
 
 
-def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     message = EmailMessage()
     message.set_content("x")
     for name in ("../../evil.txt", "run.sh"):
         message.add_attachment(b"x", maintype="text", subtype="plain", filename=name)
     (workspace / "a.eml").write_bytes(message.as_bytes())
-    assert [each.name for each in server.observe(window(server, "a.eml")).controls] == ["evil.txt", "run.sh"]
+    assert [each.name for each in surface.observe(window(surface, "a.eml")).controls] == ["evil.txt", "run.sh"]
     for control, path in (("attachment-1", "../evil.txt"), ("attachment-1", "evil.docx"), ("attachment-2", "run.sh")):
         with pytest.raises(ToolError, match="refused"):
             call("save_as", "a.eml", path=path, control_id=control)
@@ -312,7 +312,9 @@ def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server:
         b"Content-Type: multipart/signed; boundary=B\r\n\r\n1\r\n--B\r\nContent-Type: a/b\r\n\r\n2\r\n--B--\r\n3\r\n",
     ],
 )
-def test_an_attached_message_stays_a_message(workspace: Path, server: DocumentSurface, call: Call, data: bytes) -> None:
+def test_an_attached_message_stays_a_message(
+    workspace: Path, surface: DocumentSurface, call: Call, data: bytes
+) -> None:
     (workspace / "inner.eml").write_bytes(data)
     call("create_document", path="a.eml")
     call("write_message", "a.eml", text="see below", attachments=["inner.eml"])
@@ -320,7 +322,7 @@ def test_an_attached_message_stays_a_message(workspace: Path, server: DocumentSu
     message = BytesParser(policy=policy.default).parsebytes((workspace / "a.eml").read_bytes())
     (attached,) = message.iter_attachments()
     assert (attached.get_content_type(), attached["Content-Transfer-Encoding"]) == ("message/rfc822", "8bit")
-    (control,) = server.observe(window(server, "a.eml")).controls
+    (control,) = surface.observe(window(surface, "a.eml")).controls
     assert (control.name, control.detail["bytes"]) == ("inner.eml", len(data))
     call("save_as", "a.eml", path="saved.eml", control_id="attachment-1")
     assert (workspace / "saved.eml").read_bytes() == data
@@ -345,9 +347,9 @@ def test_messages_are_not_nested_more_deeply_than_is_read(workspace: Path, call:
     assert [call("read_text", f"a{number}.eml")["text"] for number in (9, 10)] == ["", ""]
 
 
-def test_malformed_messages_are_read_or_refused(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_malformed_messages_are_read_or_refused(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     (workspace / "a.eml").write_bytes(b"To: <\r\n\r\nhello")
-    assert server.hazards(window(server, "a.eml"), "write_message", {"to": ["a@b.c"]}, []) == {Hazard.OVERWRITES}
+    assert surface.hazards(window(surface, "a.eml"), "write_message", {"to": ["a@b.c"]}, []) == {Hazard.OVERWRITES}
     deep = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (n, n) for n in range(400))
     odd = [b"", b"\0\xff\xfe", b"Content-Type: text/plain; charset=nope\r\n\r\n\xff", b"To: =?x?q?=FF?=\r\n\r\nhello",
            b"Content-Type: multipart/mixed\r\n\r\nx", b"Content-Type: a/b/c; x\r\n\r\n", deep]  # fmt: skip
@@ -358,13 +360,13 @@ def test_malformed_messages_are_read_or_refused(workspace: Path, server: Documen
                 call("read_text", "a.eml")
         else:
             assert set(call("read_text", "a.eml")) >= {"from", "text"}
-            server.observe(window(server, "a.eml"))
+            surface.observe(window(surface, "a.eml"))
 
 
 # Calendars
 
 
-def test_events_are_added_changed_and_deleted(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_events_are_added_changed_and_deleted(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     pytest.importorskip("zoneinfo")
     call("create_document", path="a.ics")
     call("write_event", "a.ics", summary="Fair", start="2026-05-31", location="Hall 4")
@@ -386,7 +388,7 @@ def test_events_are_added_changed_and_deleted(workspace: Path, server: DocumentS
     call("write_event", "a.ics", control_id="event-2", summary="Longer call")
     after = (workspace / "a.ics").read_bytes()
     assert after[: before.index(b"BEGIN:VEVENT", 100)] == before[: before.index(b"BEGIN:VEVENT", 100)]
-    assert [each.name for each in server.observe(window(server, "a.ics")).controls] == ["Fair", "Longer call"]
+    assert [each.name for each in surface.observe(window(surface, "a.ics")).controls] == ["Fair", "Longer call"]
     with pytest.raises(ToolError, match="not after the start"):
         call("write_event", "a.ics", control_id="event-2", end="2026-05-01T09:00Z")
     with pytest.raises(ToolError, match="no time zone"):
@@ -491,7 +493,7 @@ def test_a_malformed_calendar_is_never_written(workspace: Path, call: Call, data
 
 
 def test_a_csv_is_read_and_all_other_rows_stay_as_they_are(
-    workspace: Path, server: DocumentSurface, call: Call
+    workspace: Path, surface: DocumentSurface, call: Call
 ) -> None:
     data = 'Region;"Umsatz"\r\n"Köln";1.234,50\r\n"two\r\nlines";7\r\n'.encode("cp1252")
     (workspace / "a.csv").write_bytes(data)
@@ -501,7 +503,7 @@ def test_a_csv_is_read_and_all_other_rows_stay_as_they_are(
     call("append_rows", "a.csv", rows=[["Süd", -3]])
     expected = 'Region;"Umsatz"\r\nKöln;8\r\n"two\r\nlines";7\r\nSüd;-3\r\n'.encode("cp1252")
     assert (workspace / "a.csv").read_bytes() == expected
-    assert server.observe(window(server, "a.csv")).window["rows"] == 4
+    assert surface.observe(window(surface, "a.csv")).window["rows"] == 4
     with pytest.raises(ToolError, match="has no"):
         call("append_rows", "a.csv", rows=[["\u4e2d", 1]])
 
@@ -546,7 +548,7 @@ def test_numbers_of_all_forms_are_read_or_listed(
 
 @pytest.mark.parametrize("named", ["sep=;", '"sep=;"', "SEP=;"])
 def test_a_line_that_names_the_delimiter_is_no_row(
-    workspace: Path, server: DocumentSurface, call: Call, named: str
+    workspace: Path, surface: DocumentSurface, call: Call, named: str
 ) -> None:
     (workspace / "a.csv").write_bytes(f"{named}\r\nA;B,C\r\n1,5;2,5\r\n".encode())
     found = call("read_table", "a.csv")
@@ -554,7 +556,7 @@ def test_a_line_that_names_the_delimiter_is_no_row(
     call("append_rows", "a.csv", rows=[["x", 3.5]])
     call("write_cell", "a.csv", row=1, column=1, value="Z")
     assert (workspace / "a.csv").read_bytes() == f"{named}\r\nZ;B,C\r\n1,5;2,5\r\nx;3,5\r\n".encode()
-    seen = server.observe(window(server, "a.csv"))
+    seen = surface.observe(window(surface, "a.csv"))
     assert (seen.window["rows"], seen.window["delimiter"], seen.text.splitlines()[0]) == (3, ";", "Z | B,C")
     assert call("read_table", "a.csv", delimiter=",")["header"] == ["Z;B", "C", ""]
 
@@ -564,12 +566,12 @@ def test_a_first_line_that_names_no_delimiter_is_a_row(workspace: Path, call: Ca
     assert call("read_table", "a.csv")["header"] == ["sep=b", "c"]
 
 
-def test_write_cell_uses_the_given_delimiter(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_write_cell_uses_the_given_delimiter(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     (workspace / "a.csv").write_text("a;b;c,d\n1;;2,3\n")
     cell = {"row": 2, "column": 2, "value": "x"}
-    assert server.hazards(window(server, "a.csv"), "write_cell", cell, []) == set()
+    assert surface.hazards(window(surface, "a.csv"), "write_cell", cell, []) == set()
     cell["delimiter"] = ","
-    assert server.hazards(window(server, "a.csv"), "write_cell", cell, []) == {Hazard.OVERWRITES}
+    assert surface.hazards(window(surface, "a.csv"), "write_cell", cell, []) == {Hazard.OVERWRITES}
     call("write_cell", "a.csv", **cell)
     assert (workspace / "a.csv").read_text() == "a;b;c,d\n1;;2,x\n"
 
@@ -652,22 +654,22 @@ def test_a_text_keeps_its_encoding_and_line_breaks(workspace: Path, call: Call, 
 
 
 def test_write_text_refuses_binary_files_and_replacing_is_a_hazard(
-    workspace: Path, server: DocumentSurface, call: Call
+    workspace: Path, surface: DocumentSurface, call: Call
 ) -> None:
     (workspace / "a.txt").write_bytes(b"\0\1")
     with pytest.raises(ToolError, match="not a text"):
         call("write_text", "a.txt", text="x")
-    target = window(server, "a.txt")
-    assert server.hazards(target, "write_text", {"text": "x", "append": False}, []) == {Hazard.OVERWRITES}
-    assert server.hazards(target, "write_text", {"text": "x"}, []) == set()
+    target = window(surface, "a.txt")
+    assert surface.hazards(target, "write_text", {"text": "x", "append": False}, []) == {Hazard.OVERWRITES}
+    assert surface.hazards(target, "write_text", {"text": "x"}, []) == set()
 
 
 # Pictures
 
 
-def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_a_picture_has_a_size_and_is_converted(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     Image.new("RGBA", (40, 20), (255, 0, 0, 0)).save(workspace / "a.png")
-    assert server.observe(window(server, "a.png")).window["width"] == 40
+    assert surface.observe(window(surface, "a.png")).window["width"] == 40
     call("save_as", "a.png", path="b.jpg", width=20)
     with Image.open(workspace / "b.jpg") as made:
         assert (made.size, made.format) == ((20, 10), "JPEG")
@@ -684,13 +686,13 @@ def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: Document
     ("suffix", "orientation"), [("jpg", 1), ("jpg", 3), ("jpg", 5), ("jpg", 8), ("png", 6), ("tif", 6), ("webp", 6)]
 )
 def test_a_turned_photo_keeps_its_proportions(
-    workspace: Path, server: DocumentSurface, call: Call, suffix: str, orientation: int
+    workspace: Path, surface: DocumentSurface, call: Call, suffix: str, orientation: int
 ) -> None:
     name, mark = f"a.{suffix}", Image.Exif()
     mark[0x0112] = orientation
     Image.new("RGB", (40, 20), "blue").save(workspace / name, exif=mark)
     upright = (40, 20) if orientation < 5 else (20, 40)
-    seen = server.observe(window(server, name)).window
+    seen = surface.observe(window(surface, name)).window
     assert (seen["width"], seen["height"]) == upright
     call("save_as", name, path="b.bmp", width=10)
     with Image.open(workspace / "b.bmp") as made:
@@ -712,14 +714,14 @@ def test_a_picture_without_a_fixed_white_is_not_converted(workspace: Path, call:
         call("save_as", "a.tif", path="b.png")
 
 
-def test_a_huge_or_false_picture_is_refused(workspace: Path, server: DocumentSurface) -> None:
+def test_a_huge_or_false_picture_is_refused(workspace: Path, surface: DocumentSurface) -> None:
     made = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(made, "PNG")
     false = r"damaged, or not what its name says \(no picture in PNG, .*, WEBP\)"
     for data, why in ((made.getvalue(), "more than"), (b"%!PS-Adobe-3.0 EPSF-3.0\n", false), (b"", false)):
         (workspace / "a.png").write_bytes(data)
         with pytest.raises(ToolError, match=why):
-            server.observe(window(server, "a.png"))
+            surface.observe(window(surface, "a.png"))
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
@@ -732,15 +734,15 @@ def test_text_in_a_picture_is_read(workspace: Path, call: Call) -> None:
         call("read_text", "a.png", language="xxx")
 
 
-def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_each_kind_of_file_is_a_window(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     for name in ("a.csv", "b.eml", "c.ics", "d.txt", "e.md"):
         call("create_document", path=name)
-    windows = {each.id: each.address for each in server.targets() if each.kind is TargetKind.WINDOW}
+    windows = {each.id: each.address for each in surface.targets() if each.kind is TargetKind.WINDOW}
     assert list(windows.values()) == [
         "app/csv/a.csv", "app/mail/b.eml", "app/calendar/c.ics", "app/text/d.txt", "app/text/e.md",
     ]  # fmt: skip
     for name in windows:
-        server.observe(window(server, name))
+        surface.observe(window(surface, name))
     with pytest.raises(ToolError, match="can't be made"):
         call("create_document", path="f.pdf")
 
@@ -754,12 +756,12 @@ def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentSurface,
     ],
 )
 def test_an_observation_parses_a_file_once(
-    server: DocumentSurface, call: Call, monkeypatch, name: str, parser: str
+    surface: DocumentSurface, call: Call, monkeypatch, name: str, parser: str
 ) -> None:
     call("create_document", path=name)
     place, parsed = f"callboard.surfaces.documents.{parser}", []
     module, function = place.rsplit(".", 1)
     real = getattr(importlib.import_module(module), function)
     monkeypatch.setattr(place, lambda snapshot: parsed.append(snapshot) or real(snapshot))
-    server.observe(window(server, name))
+    surface.observe(window(surface, name))
     assert len(parsed) == 1

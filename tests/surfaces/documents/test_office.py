@@ -88,16 +88,16 @@ def test_a_zip_that_is_encrypted_is_protected_with_a_password(workspace: Path, c
 
 def test_a_file_larger_than_allowed_is_not_read(workspace: Path) -> None:
     (workspace / "book.xlsx").write_bytes(workbook())
-    server = DocumentSurface(workspace, max_bytes=1000)
+    surface = DocumentSurface(workspace, max_bytes=1000)
     with pytest.raises(ToolError, match="too large"):
-        server.open_document("book.xlsx")
+        surface.open_document("book.xlsx")
 
 
 def test_a_file_that_unpacks_to_more_than_allowed_is_not_read(workspace: Path) -> None:
     (workspace / "book.xlsx").write_bytes(changed(workbook(), with_part("xl/big.xml", b" " * 1_000_000)))
-    server = DocumentSurface(workspace, max_bytes=100_000)
+    surface = DocumentSurface(workspace, max_bytes=100_000)
     with pytest.raises(ToolError, match="unpacks to"):
-        server.open_document("book.xlsx")
+        surface.open_document("book.xlsx")
 
 
 @settings(max_examples=40)
@@ -121,10 +121,10 @@ def test_damage_anywhere_gives_a_clear_error_or_none(
     at = place % len(data)
     spoilt = changed(data, spoil) if repack else data[:at] + noise + data[at + len(noise) :]
     (folder / f"a{suffix}").write_bytes(spoilt)
-    server = DocumentSurface(folder)
+    surface = DocumentSurface(folder)
     try:
-        server.get_controls(f"a{suffix}")
-        server.get_tree(f"a{suffix}")
+        surface.get_controls(f"a{suffix}")
+        surface.get_tree(f"a{suffix}")
     except ToolError as error:
         assert f"a{suffix}" in str(error)  # noqa: PT017 - an error may, and need not, come
 

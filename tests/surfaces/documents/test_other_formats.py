@@ -36,25 +36,25 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("name", "way"), NAMES)
-def test_another_format_gets_advice(workspace: Path, server: DocumentSurface, call: Call, name: str, way: str) -> None:
+def test_another_format_gets_advice(workspace: Path, surface: DocumentSurface, call: Call, name: str, way: str) -> None:
     (workspace / name).write_bytes(b"x")
     assert advice_on(name).endswith(way)
-    assert server.no_target(name) == advice_on(name)
+    assert surface.no_target(name) == advice_on(name)
     for tool in ("open_document", "create_document"):
         with pytest.raises(ToolError, match=rf"is refused: .*{way}"):
             call(tool, path=name)
 
 
 @pytest.mark.parametrize("name", ["a.docx", "missing.xls", "../a.xls", ""])
-def test_no_reason_is_given_for_other_names(workspace: Path, server: DocumentSurface, name: str) -> None:
+def test_no_reason_is_given_for_other_names(workspace: Path, surface: DocumentSurface, name: str) -> None:
     (workspace.parent / "a.xls").write_bytes(b"x")
-    assert server.no_target(name) == ""
+    assert surface.no_target(name) == ""
 
 
-def test_an_unknown_format_is_named_with_the_known_ones(workspace: Path, server: DocumentSurface) -> None:
+def test_an_unknown_format_is_named_with_the_known_ones(workspace: Path, surface: DocumentSurface) -> None:
     (workspace / "a.zip").write_bytes(b"x")
-    assert server.no_target("a.zip").startswith("only .docx, .xlsx,")
-    assert server.no_target("a.zip").endswith("save it as one of them")
+    assert surface.no_target("a.zip").startswith("only .docx, .xlsx,")
+    assert surface.no_target("a.zip").endswith("save it as one of them")
 
 
 def test_a_task_that_names_another_format_is_refused_with_the_reason(workspace: Path) -> None:

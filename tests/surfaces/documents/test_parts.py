@@ -713,23 +713,23 @@ def test_impossible_read_gives_the_reason(
     ],
 )
 async def test_a_reading_names_the_cells_that_it_touches(
-    book: Path, server: DocumentSurface, form: str, part: str, resources: list[str], seen: str
+    book: Path, surface: DocumentSurface, form: str, part: str, resources: list[str], seen: str
 ) -> None:
-    found = await facts(server, "book.xlsx", form, part)
+    found = await facts(surface, "book.xlsx", form, part)
     assert [name.replace(f"{book.parent}/", "") for name in found.resources] == resources
     assert found.arguments["part"] == seen
 
 
-async def facts(server: DocumentSurface, document: str, form: str, part: str, *patterns: str) -> Any:
+async def facts(surface: DocumentSurface, document: str, form: str, part: str, *patterns: str) -> Any:
     """Ask for the facts that the rules see of a reading."""
-    target = next(target for target in server.targets() if target.id == document)
-    bound = Toolbox([server], (), Lanes()).tools(AgentKind.APP, target)["read_part"]
+    target = next(target for target in surface.targets() if target.id == document)
+    bound = Toolbox([surface], (), Lanes()).tools(AgentKind.APP, target)["read_part"]
     assert bound.check({"form": form, "part": part}) is None
     return await bound.facts({"form": form, "part": part}, (), Asked(resources=patterns, explain=True))
 
 
-async def test_a_chart_touches_the_cells_of_its_names(charts: Path, server: DocumentSurface) -> None:
-    found = await facts(server, "charts.xlsx", "chart", "My plan!From a cell")
+async def test_a_chart_touches_the_cells_of_its_names(charts: Path, surface: DocumentSurface) -> None:
+    found = await facts(surface, "charts.xlsx", "chart", "My plan!From a cell")
     assert [*found.resources] == ["sheet:My plan", "range:My plan!A1", "range:Sales!C1"]
 
 
@@ -746,42 +746,42 @@ async def test_a_chart_touches_the_cells_of_its_names(charts: Path, server: Docu
     ],
 )
 async def test_a_rule_that_denies_a_sheet_or_file_denies_its_readings(
-    book: Path, server: DocumentSurface, resource: str, form: str, part: str, verdict: Verdict
+    book: Path, surface: DocumentSurface, resource: str, form: str, part: str, verdict: Verdict
 ) -> None:
     rule = PolicyRule(verdict=Verdict.DENY, resource=resource)
-    found = await facts(server, "book.xlsx", form, part, resource)
+    found = await facts(surface, "book.xlsx", form, part, resource)
     info = ToolInfo(name="read_part", description="", schema={}, effect=Effect.READ)
     assert Policy((rule,)).rule("app/excel/book.xlsx", info, found).verdict is verdict
 
 
-def test_models_are_not_offered_the_tool(server: DocumentSurface) -> None:
-    entry = next(entry for entry in server.tools() if entry.name == "read_part")
+def test_models_are_not_offered_the_tool(surface: DocumentSurface) -> None:
+    entry = next(entry for entry in surface.tools() if entry.name == "read_part")
     assert (entry.offered, entry.effect, [*entry.agents]) == (False, Effect.READ, [AgentKind.APP])
 
 
 # Files of a workspace
 
 
-def test_the_files_of_a_workspace_are_listed_by_name(workspace: Path, server: DocumentSurface) -> None:
+def test_the_files_of_a_workspace_are_listed_by_name(workspace: Path, surface: DocumentSurface) -> None:
     for name in ("b.zip", "sub/a.txt", ".hidden", ".git/config", "~$a.docx", "runs/callboard.yaml", "runs/a.txt"):
         (workspace / name).parent.mkdir(exist_ok=True)
         (workspace / name).write_bytes(b"")
     (workspace / "link.txt").symlink_to(workspace / "b.zip")
     (workspace / "out").symlink_to(workspace.parent)
     os.mkfifo(workspace / "pipe")
-    assert dict(server.files()) == {"b.zip": workspace / "b.zip", "sub/a.txt": workspace / "sub/a.txt"}
+    assert dict(surface.files()) == {"b.zip": workspace / "b.zip", "sub/a.txt": workspace / "sub/a.txt"}
 
 
 def test_too_many_files_are_not_listed(
-    workspace: Path, server: DocumentSurface, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, surface: DocumentSurface, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_workspace, "_MOST_FILES", 2)
     for name in ("a", "b"):
         (workspace / name).write_bytes(b"")
-    assert [*server.files()] == ["a", "b"]
+    assert [*surface.files()] == ["a", "b"]
     (workspace / "c").write_bytes(b"")
     with pytest.raises(ToolError, match="more than 2 files"):
-        server.files()
+        surface.files()
 
 
 def test_a_reading_has_a_limit_of_cells(book: Path, read: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,10 +97,10 @@ def test_turned_text_is_read_in_order(workspace: Path, call: Call, matrix: bytes
     assert call("read_text", "a.pdf")["text"] == "[page 1]\nFirst line\nSecond one"
 
 
-def test_observation_counts_the_parts_it_omits(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_observation_counts_the_parts_it_omits(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     catalog = b"/Names<</EmbeddedFiles<</Names[(a.xml) 7 0 R]>>>>"
     (workspace / "a.pdf").write_bytes(form(b"/Subtype/Link", catalog=catalog, parts=(b"<</Type/Filespec/F(a.xml)>>",)))
-    seen = server.observe(next(target for target in server.targets() if target.id == "a.pdf"))
+    seen = surface.observe(next(target for target in surface.targets() if target.id == "a.pdf"))
     assert seen.window["not_shown"] == call("read_text", "a.pdf")["not_shown"] == "1 embedded files"
 
 

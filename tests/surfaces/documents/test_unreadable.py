@@ -99,7 +99,7 @@ def test_a_kind_of_its_own_of_a_tool_error_fails_the_subtask_too(begin, monkeypa
     assert begin(app=[]).submit(lone("good.xlsx")).result(PATIENCE).outcome is Outcome.FAILED
 
 
-def test_an_exception_of_a_server_is_still_an_error(begin, monkeypatch):
+def test_an_exception_of_a_surface_is_still_an_error(begin, monkeypatch):
     def broken(_server, _target):
         msg = "the disk hums"
         raise RuntimeError(msg)

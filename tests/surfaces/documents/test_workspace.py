@@ -39,20 +39,20 @@ def letter(workspace: Path) -> Path:
 
 
 def test_each_docx_and_xlsx_file_of_the_workspace_is_a_window(
-    workspace: Path, server: DocumentSurface, call: Call
+    workspace: Path, surface: DocumentSurface, call: Call
 ) -> None:
     (workspace / "sub").mkdir()
     call("create_document", path="sales.docx")
     call("create_document", path="sub/report.xlsx")
-    windows = {target.id: target.address for target in server.targets() if target.kind is TargetKind.WINDOW}
+    windows = {target.id: target.address for target in surface.targets() if target.kind is TargetKind.WINDOW}
     assert windows == {"sales.docx": "app/word/sales.docx", "sub/report.xlsx": "app/excel/sub/report.xlsx"}
 
 
-def test_hidden_files_lock_files_and_other_kinds_are_not_windows(workspace: Path, server: DocumentSurface) -> None:
+def test_hidden_files_lock_files_and_other_kinds_are_not_windows(workspace: Path, surface: DocumentSurface) -> None:
     (workspace / ".git").mkdir()
     for name in (".hidden.docx", "~$sales.docx", ".~lock.a.xlsx#", "old.doc", "macro.docm", ".git/a.docx", "a\nb.docx"):
         (workspace / name).write_bytes(b"")
-    assert [target for target in server.targets() if target.kind is TargetKind.WINDOW] == []
+    assert [target for target in surface.targets() if target.kind is TargetKind.WINDOW] == []
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_no_path_leads_out_of_the_workspace(parts: list[str]) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
 def test_links_are_refused_wherever_they_stand(
-    workspace: Path, tmp_path: Path, call: Call, server: DocumentSurface
+    workspace: Path, tmp_path: Path, call: Call, surface: DocumentSurface
 ) -> None:
     docx.Document().save(str(tmp_path / "secret.docx"))
     (workspace / "link.docx").symlink_to(tmp_path / "secret.docx")
@@ -99,7 +99,7 @@ def test_links_are_refused_wherever_they_stand(
             call("read_text", path)
     with pytest.raises(ToolError, match="link"):
         call("create_document", path="dangling.docx")
-    assert [target for target in server.targets() if target.kind is TargetKind.WINDOW] == []
+    assert [target for target in surface.targets() if target.kind is TargetKind.WINDOW] == []
     assert not (tmp_path / "new.docx").exists()
 
 
@@ -109,29 +109,29 @@ def test_workspace_that_is_not_a_folder_is_refused_at_once(tmp_path: Path) -> No
 
 
 def test_a_file_that_others_changed_since_it_was_observed_is_not_written(
-    letter: Path, call: Call, server: DocumentSurface
+    letter: Path, call: Call, surface: DocumentSurface
 ) -> None:
     target = call("select_window", window="letter.docx")
-    before = server.observe(target)
+    before = surface.observe(target)
     other = docx.Document(str(letter))
     other.add_paragraph("by another")
     other.save(str(letter))
     theirs = letter.read_bytes()
     call("read_text", "letter.docx")
-    compared = server.observe(target, Look(picture=False, shown=False))
-    assert server.resolve(compared, before.controls[0]) == before.controls[0]
-    assert server.fingerprint(target) == compared.fingerprint != before.fingerprint
+    compared = surface.observe(target, Look(picture=False, shown=False))
+    assert surface.resolve(compared, before.controls[0]) == before.controls[0]
+    assert surface.fingerprint(target) == compared.fingerprint != before.fingerprint
     for name, arguments in (("insert_paragraph", {"text": "mine"}), ("save_as", {"path": "copy.docx"})):
         with pytest.raises(ToolError, match="changed by another program"):
             call(name, "letter.docx", **arguments)
     assert letter.read_bytes() == theirs
-    assert server.observe(target).fingerprint != before.fingerprint
+    assert surface.observe(target).fingerprint != before.fingerprint
     call("insert_paragraph", "letter.docx", text="mine")
     assert call("read_text", "letter.docx")["text"] == "Dear Ada,\nby another\nmine"
 
 
-def test_a_change_between_reading_and_replacing_is_noticed_too(letter: Path, server: DocumentSurface) -> None:
-    workspace = server._workspace
+def test_a_change_between_reading_and_replacing_is_noticed_too(letter: Path, surface: DocumentSurface) -> None:
+    workspace = surface._workspace
     snapshot = workspace.read_to_write("letter.docx")
     letter.write_bytes(snapshot.data + b"x")
     with pytest.raises(ToolError, match="changed by another program"):
@@ -160,8 +160,10 @@ def test_a_file_that_office_has_locked_is_read_but_not_written(letter: Path, cal
     assert letter.read_bytes() == before
 
 
-def test_a_lock_that_appears_before_the_file_is_replaced_stops_the_write(letter: Path, server: DocumentSurface) -> None:
-    workspace = server._workspace
+def test_a_lock_that_appears_before_the_file_is_replaced_stops_the_write(
+    letter: Path, surface: DocumentSurface
+) -> None:
+    workspace = surface._workspace
     snapshot = workspace.read_to_write("letter.docx")
     (letter.parent / "~$letter.docx").write_bytes(b"")
     with pytest.raises(ToolError, match="open in another program"):
@@ -260,13 +262,13 @@ def test_creating_never_overwrites(letter: Path, call: Call) -> None:
     assert letter.read_bytes() == before
 
 
-def test_of_two_threads_that_create_one_file_one_wins(server: DocumentSurface, workspace: Path) -> None:
+def test_of_two_threads_that_create_one_file_one_wins(surface: DocumentSurface, workspace: Path) -> None:
     barrier, wins = threading.Barrier(4), []
 
     def create(number: int) -> None:
         barrier.wait()
         try:
-            server._workspace.create("new.docx", bytes([number]))
+            surface._workspace.create("new.docx", bytes([number]))
         except ToolError:
             return
         wins.append(number)
@@ -294,28 +296,28 @@ def test_next_write_removes_leftovers_of_a_killed_process(workspace: Path, call:
     assert [path.exists() for path in (left, other)] == [False, True]
 
 
-def test_leftover_files_of_killed_processes_are_deleted_at_the_start(workspace: Path, server, start) -> None:
+def test_leftover_files_of_killed_processes_are_deleted_at_the_start(workspace: Path, surface, start) -> None:
     folder = workspace / "2026" / "May"
     folder.mkdir(parents=True)
     left = [place / f".callboard-{'0a' * 8}.tmp" for place in (workspace, folder)]
     for path in left:
         path.write_bytes(b"half")
-    start(servers=[server])
+    start(servers=[surface])
     assert [path.exists() for path in left] == [False, False]
 
 
-def test_unreadable_folder_is_not_taken_for_an_empty_one(server, monkeypatch, start):
+def test_unreadable_folder_is_not_taken_for_an_empty_one(surface, monkeypatch, start):
     def failing(_path):
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(server.workspace))
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(surface.workspace))
 
-    supervisor = start(host=[{"Status": "FINISH"}], servers=[server])
+    supervisor = start(host=[{"Status": "FINISH"}], servers=[surface])
     with monkeypatch.context() as patched:
         patched.setattr(os, "scandir", failing)
         with pytest.raises(TaskRefusedError, match=r"the targets of documents can't be listed: .*Too many open files"):
             supervisor.submit(Task(request="x", target="a.docx"))
 
 
-def test_a_folder_within_it_that_may_not_be_read_is_left_out(workspace, server, monkeypatch):
+def test_a_folder_within_it_that_may_not_be_read_is_left_out(workspace, surface, monkeypatch):
     (workspace / "closed").mkdir()
     (workspace / "a.docx").touch()
     scandir = os.scandir
@@ -326,4 +328,4 @@ def test_a_folder_within_it_that_may_not_be_read_is_left_out(workspace, server, 
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    assert [target.id for target in server.targets()] == ["a.docx", "word", "excel"]
+    assert [target.id for target in surface.targets()] == ["a.docx", "word", "excel"]

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class Box:
-    """A server with one shell, ``box``."""
+    """A surface with one shell, ``box``."""
 
-    server: ShellSurface
+    surface: ShellSurface
     work: Path
 
     @property
     def target(self) -> Any:
         """The shell as a target."""
-        return self.server.targets()[0]
+        return self.surface.targets()[0]
 
     def do(self, tool: str, **arguments: Any) -> Any:
         """Call a tool, and wait for it."""
-        entry = next(entry for entry in self.server.tools() if entry.name == tool)
+        entry = next(entry for entry in self.surface.tools() if entry.name == tool)
         answer = entry.tool.fn(**{"shell": "box", **arguments})
         return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
 
@@ -44,7 +44,7 @@ class Box:
 
     def look(self) -> Observation:
         """Look at it."""
-        return self.server.observe(self.target, Look())
+        return self.surface.observe(self.target, Look())
 
 
 @pytest.fixture
@@ -64,19 +64,19 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
 
 @pytest.fixture
 def opened(work: Path) -> Iterator[Callable[..., Box]]:
-    """Open servers with one shell each, and close them."""
-    servers: list[tuple[ShellSurface, Stage]] = []
+    """Open surfaces with one shell each, and close them."""
+    surfaces: list[tuple[ShellSurface, Stage]] = []
 
     def open_(**settings: Any) -> Box:
         stage = Stage("shells")
-        server = ShellSurface({"box": ShellSettings(**{"cwd": work, **settings})})
-        server.open(stage)
-        servers.append((server, stage))
-        return Box(server, work)
+        surface = ShellSurface({"box": ShellSettings(**{"cwd": work, **settings})})
+        surface.open(stage)
+        surfaces.append((surface, stage))
+        return Box(surface, work)
 
     yield open_
-    for server, stage in servers:
-        server.close()
+    for surface, stage in surfaces:
+        surface.close()
         stage.close()
 
 

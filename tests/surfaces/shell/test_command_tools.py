@@ -118,7 +118,7 @@ def test_exported_variables_start_no_program_outside_the_sandbox(local, tmp_path
 def test_forged_shell_state_gives_no_access_to_files_outside(local, tmp_path, made):
     secret = tmp_path / "secret"
     secret.write_bytes(b"x\0SECRET=hidden\0")
-    states = local.server._shell("box")._data_folder / "states"
+    states = local.surface._shell("box")._data_folder / "states"
     local.run(f"p=$(echo {states}/*); {made.format(secret)}; trap - EXIT")
     assert local.run("env | grep SECRET")["stdout"] == ""
 
@@ -299,17 +299,17 @@ def test_command_reported_as_not_run_does_not_begin_later(local, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.shell._command_process._RUNNER", os.devnull)
     with pytest.raises(ToolError, match="it was not run"):
         local.run("touch begun")
-    (request,) = local.server._shell("box")._data_folder.rglob("request.json")
+    (request,) = local.surface._shell("box")._data_folder.rglob("request.json")
     subprocess.run([sys.executable, "-I", _RUNNER, request.parent], check=True)  # it comes after all
     assert not [*local.work.iterdir()]
 
 
 def test_old_leftovers_of_commands_are_removed(local):
     local.do("read_output", handle=local.do("start", command="true")["handle"], seconds=5)
-    place = local.server._shell("box")._data_folder
+    place = local.surface._shell("box")._data_folder
     for folder in (*(place / "commands").glob("*/"), *(place / "states").iterdir()):
         os.utime(folder, (0, 0))
-    local.server.close()
+    local.surface.close()
     again = ShellSurface({"box": ShellSettings(cwd=local.work)})
     again.open(SimpleNamespace(folder=place.parent, lasting=False))
     assert again.observe(local.target).window["background"] == {}
@@ -320,8 +320,8 @@ def test_old_leftovers_of_commands_are_removed(local):
 def test_closing_ends_commands_about_to_begin(opened):
     box, mark = opened(), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     box.do("start", command=f"sleep {mark}; echo done > done")
-    held = box.server._shell("box").job("job-1")
-    box.server.close()
+    held = box.surface._shell("box").job("job-1")
+    box.surface.close()
     until(lambda: held.stage() in {CommandStage.ENDED, CommandStage.ABSENT})
     assert not alive(f"sleep\0{mark}")
     with (
@@ -333,7 +333,7 @@ def test_closing_ends_commands_about_to_begin(opened):
 
 
 def test_a_null_is_refused(box):
-    tools = {entry.name: entry.tool for entry in box.server.tools()}
+    tools = {entry.name: entry.tool for entry in box.surface.tools()}
     for tool, arguments in (
         ("run", {"command": "echo a\0b"}),
         ("read_file", {"path": "a\0b"}),
@@ -355,7 +355,7 @@ def test_closing_ends_background_commands(opened):
     box, mark = opened(), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     box.do("start", command=f"sleep {mark}")
     until(lambda: alive(f"sleep\0{mark}"))
-    box.server.close()
+    box.surface.close()
     assert not alive(f"sleep\0{mark}")
 
 
@@ -363,7 +363,7 @@ def test_a_runner_that_is_killed_takes_its_command_along(local):
     mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     handle = local.do("start", command=f"sleep {mark}")["handle"]
     until(lambda: alive(f"sleep\0{mark}"))
-    held = local.server._shell("box").job(handle)
+    held = local.surface._shell("box").job(handle)
     os.kill(held._runner()[0], signal.SIGKILL)
     until(lambda: not alive(f"sleep\0{mark}"))
     with pytest.raises(ToolError, match="its outcome is unknown"):

@@ -76,7 +76,7 @@ def test_unreadable_file_gives_a_clear_error(box, path, why, monkeypatch):
 
 
 def hazards(box, tool, path, made=()):
-    return box.server.hazards(box.target, tool, {"shell": "box", "path": path}, made)
+    return box.surface.hazards(box.target, tool, {"shell": "box", "path": path}, made)
 
 
 def test_leaving_the_workspace_or_replacing_a_file_is_a_hazard(box, tmp_path):
@@ -94,10 +94,10 @@ def test_leaving_the_workspace_or_replacing_a_file_is_a_hazard(box, tmp_path):
 def test_one_file_has_one_name_for_rules(box):
     (box.work / "link").symlink_to("here")
     names = {
-        box.server.resources(box.target, "read_file", {"path": path})
+        box.surface.resources(box.target, "read_file", {"path": path})
         for path in ("here", "./here", "x/../here", "link", f"{box.work}/here")
     }
-    host = box.server._shell("box").host
+    host = box.surface._shell("box").host
     assert names == {(f"file:{f'ssh://{host}' if host else ''}{box.work}/here",)}
 
 
@@ -109,8 +109,8 @@ def test_a_write_that_a_crash_broke_off_is_looked_at(box, there, found):
     path.write_text(there, encoding="utf-8")
     broken_off = Intent(call_id="1", tool="edit_file", arguments={"path": "file"})
     note = Foreseen(call_id="1", path=str(path), before=mark(b"old"), after=mark(b"new"))
-    assert box.server.probe(box.target, broken_off, (note,), "") is found
-    assert box.server.probe(box.target, broken_off, (), "") is Probe.NOT_DONE
+    assert box.surface.probe(box.target, broken_off, (note,), "") is found
+    assert box.surface.probe(box.target, broken_off, (), "") is Probe.NOT_DONE
 
 
 def test_a_search_counts_more_lines_than_it_shows(box, monkeypatch):
@@ -155,7 +155,7 @@ def test_file_names_that_are_not_text_are_shown_and_do_no_harm(local):
 def test_impossible_path_gives_a_plain_error(box, tool, path):
     further = {"write_file": {"text": ""}, "edit_file": {"old": "a", "new": "b"}}
     further |= {"find": {"pattern": "x"}, "search": {"text": "x"}}
-    box.server.hazards(box.target, tool, {"path": path}, ())
+    box.surface.hazards(box.target, tool, {"path": path}, ())
     with pytest.raises(ToolError, match=r"too long|is not there|No such file|there is no folder|can't be written"):
         box.do(tool, path=path, **further.get(tool, {}))
     assert not [*box.work.iterdir()]

@@ -41,7 +41,7 @@ def until(is_so):
 
 def begun(box, **arguments):
     """Call `run` in a task of its own."""
-    entry = next(entry for entry in box.server.tools() if entry.name == "run")
+    entry = next(entry for entry in box.surface.tools() if entry.name == "run")
     return asyncio.create_task(entry.tool.fn(**{"shell": "box", **arguments}))
 
 
@@ -168,7 +168,7 @@ def test_command_is_not_run_when_the_machine_is_unreachable(opened, own):
         box.run("touch here")
     assert not isinstance(refused.value, InDoubtError)
     intent = Intent(call_id="1", tool="run", arguments={})
-    assert box.server.probe(box.target, intent, (), "") is Probe.UNKNOWN
+    assert box.surface.probe(box.target, intent, (), "") is Probe.UNKNOWN
 
 
 def test_a_cancel_is_not_confirmed_until_the_machine_is_reached_again(opened, own, caplog):
@@ -192,7 +192,7 @@ def test_a_cancel_is_not_confirmed_until_the_machine_is_reached_again(opened, ow
 
 def script_of(machine, box):
     box.do("list_dir")
-    return next(machine.home.rglob("*.sh")), box.server._shell("box")._folder.name
+    return next(machine.home.rglob("*.sh")), box.surface._shell("box")._folder.name
 
 
 def test_a_command_that_comes_in_part_is_not_begun(opened, own):
@@ -219,13 +219,13 @@ def test_a_script_that_comes_in_part_is_not_installed(opened, own, tmp_path):
 
 def test_a_cancel_that_overtakes_its_command_holds(opened, own):
     box = opened(**own.section)
-    held = box.server._shell("box").process("call")
+    held = box.surface._shell("box").process("call")
     held.cancel()
-    box.server._shell("box").begin("call", "touch begun", box.work, 9, exported={})
+    box.surface._shell("box").begin("call", "touch begun", box.work, 9, exported={})
     with pytest.raises(ToolError, match="it was not run"):
         asyncio.run(held.ended())
     assert held.call_off()  # as the next program does, which may run it
-    box.server._shell("box").begin("call", "touch begun", box.work, 9, exported={})
+    box.surface._shell("box").begin("call", "touch begun", box.work, 9, exported={})
     assert asyncio.run(held.ended()).code == 0
     assert (box.work / "begun").exists()
 
@@ -233,10 +233,10 @@ def test_a_cancel_that_overtakes_its_command_holds(opened, own):
 def test_command_reported_as_not_run_does_not_begin_later(opened, own):
     box = opened(**own.section)
     box.do("list_dir")
-    held = box.server._shell("box").process("call")
+    held = box.surface._shell("box").process("call")
     with pytest.raises(ToolError, match="it was not run"):
         asyncio.run(held.ended())
-    box.server._shell("box").begin("call", "touch begun", box.work, 9, exported={})  # was on its way
+    box.surface._shell("box").begin("call", "touch begun", box.work, 9, exported={})  # was on its way
     assert held.stage() is CommandStage.ABSENT
 
 
@@ -262,7 +262,7 @@ def test_closing_leaves_no_processes_on_the_machine(opened, own):
     box, sleeper = opened(**own.section), mark()
     box.do("start", command=f"setsid sleep {sleeper}")
     until(lambda: alive(f"sleep\0{sleeper}"))
-    box.server.close()
+    box.surface.close()
     assert not alive(f"sleep\0{sleeper}")
     kept = own.home / ".cache" / "callboard"
     assert [path.suffix for path in kept.iterdir()] == [".sh"]
@@ -273,7 +273,7 @@ def test_a_holder_that_is_killed_leaves_the_doubt_and_no_process(opened, machine
     limit = 40_000 + int(sleeper) % 40_000
     (handle,) = box.do("start", command=f"sleep {sleeper}", seconds=limit).values()
     until(lambda: alive(f"sleep\0{sleeper}") and alive(f"sleep\0{limit}"))
-    folder = box.server._shell("box").job(handle).folder
+    folder = box.surface._shell("box").job(handle).folder
     (place,) = machine.home.rglob(folder.name.rpartition("/")[2])
     os.kill(int(str((place / "begun").readlink()).split()[0]), 9)
     with pytest.raises(InDoubtError, match="its outcome is unknown"):
@@ -315,7 +315,7 @@ def test_odd_answers_about_files_are_not_believed(opened, own):
             box.do(tool, path="x")
     with pytest.raises(ToolError, match="can't be parsed"):
         box.look()
-    assert Hazard.UNKNOWN in box.server.hazards(box.target, "run", {"command": "ls"}, ())
+    assert Hazard.UNKNOWN in box.surface.hazards(box.target, "run", {"command": "ls"}, ())
 
 
 def test_closing_ends_calls_of_a_machine_that_is_silent(opened, own):
@@ -326,7 +326,7 @@ def test_closing_ends_calls_of_a_machine_that_is_silent(opened, own):
             job = begun(box, command="true")
             connection, _ = await asyncio.to_thread(silent.accept)
             with connection:
-                await asyncio.to_thread(box.server.close)
+                await asyncio.to_thread(box.surface.close)
                 await job
 
         with pytest.raises(ToolError, match="was closed"):
@@ -342,8 +342,8 @@ def test_closing_warns_when_the_end_of_commands_is_not_confirmed(opened, own, ca
         job = begun(box, command=f"sleep {sleeper}", seconds=3600)
         await asyncio.to_thread(until, lambda: alive(f"sleep\0{sleeper}"))
         await asyncio.to_thread(own.stop)
-        await asyncio.to_thread(until, lambda: not box.server._shell("box")._link.connected)
-        await asyncio.to_thread(box.server.close)
+        await asyncio.to_thread(until, lambda: not box.surface._shell("box")._link.connected)
+        await asyncio.to_thread(box.surface.close)
         with pytest.raises(ToolError, match=r"was closed|in doubt|it is unknown"):
             await job
 
@@ -356,7 +356,7 @@ def test_closing_warns_when_the_end_of_commands_is_not_confirmed(opened, own, ca
     again = opened(**own.section)
     (place,) = (path.name for path in (own.home / ".cache" / "callboard").iterdir() if path.is_dir())
     again.do("list_dir")
-    assert again.server._shell("box")._link.run("end_all", RemoteFolder(place), "9") == b"yes\n"
+    assert again.surface._shell("box")._link.run("end_all", RemoteFolder(place), "9") == b"yes\n"
     assert not alive(f"sleep\0{sleeper}")
 
 

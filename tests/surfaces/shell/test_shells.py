@@ -11,33 +11,33 @@ READ = {"command": "wc -l *.log", "cwd": ""}
 
 
 def test_a_read_has_no_hazards_and_may_be_repeated(local):
-    assert local.server.hazards(local.target, "run", READ, ()) == set()
-    assert local.server.effect(local.target, "run", READ) is Effect.READ
-    assert local.server.effect(local.target, "run", {**READ, "cwd": "/tmp"}) is Effect.ONCE  # noqa: S108 - the shell is there then
-    assert local.server.resources(local.target, "run", READ) == (f"file:{local.work}",)
+    assert local.surface.hazards(local.target, "run", READ, ()) == set()
+    assert local.surface.effect(local.target, "run", READ) is Effect.READ
+    assert local.surface.effect(local.target, "run", {**READ, "cwd": "/tmp"}) is Effect.ONCE  # noqa: S108 - the shell is there then
+    assert local.surface.resources(local.target, "run", READ) == (f"file:{local.work}",)
 
 
 def test_a_background_command_is_never_repeated(local):
-    assert local.server.hazards(local.target, "start", READ, ()) == set()
-    assert local.server.effect(local.target, "start", READ) is None
+    assert local.surface.hazards(local.target, "start", READ, ()) == set()
+    assert local.surface.effect(local.target, "start", READ) is None
 
 
 @pytest.mark.parametrize("command", ["make", "ls $(x)", "cat <<EOF"])
 def test_unparsed_command_is_unknown(local, command):
     call = {"command": command, "cwd": ""}
-    assert local.server.hazards(local.target, "run", call, ()) == {UNKNOWN}
-    assert local.server.effect(local.target, "run", call) is Effect.ONCE
-    assert local.server.resources(local.target, "run", call) == ("unknown",)
+    assert local.surface.hazards(local.target, "run", call, ()) == {UNKNOWN}
+    assert local.surface.effect(local.target, "run", call) is Effect.ONCE
+    assert local.surface.resources(local.target, "run", call) == ("unknown",)
 
 
 def test_a_command_on_another_machine_is_judged_by_its_files(remote, machine):
     (remote.work / "a.log").write_text("x")
     (remote.work / "link").symlink_to("/etc/passwd")
     folder = f"file:ssh://{machine.section['ssh']}{remote.work}"
-    assert remote.server.hazards(remote.target, "run", READ, ()) == set()
-    assert remote.server.effect(remote.target, "run", READ) is Effect.READ
-    assert remote.server.resources(remote.target, "run", READ) == (folder,)
-    assert remote.server.coverage(remote.target, f"{folder}/secret", folder) is Coverage.PART
+    assert remote.surface.hazards(remote.target, "run", READ, ()) == set()
+    assert remote.surface.effect(remote.target, "run", READ) is Effect.READ
+    assert remote.surface.resources(remote.target, "run", READ) == (folder,)
+    assert remote.surface.coverage(remote.target, f"{folder}/secret", folder) is Coverage.PART
     for command, hazard in (
         ("make", UNKNOWN),
         ("cat ../x", UNKNOWN),
@@ -46,26 +46,26 @@ def test_a_command_on_another_machine_is_judged_by_its_files(remote, machine):
         ("rm a.log", DELETES),
     ):
         call = {"command": command, "cwd": ""}
-        assert remote.server.hazards(remote.target, "run", call, ()) == {hazard}, command
-        assert remote.server.effect(remote.target, "run", call) is Effect.ONCE, command
+        assert remote.surface.hazards(remote.target, "run", call, ()) == {hazard}, command
+        assert remote.surface.effect(remote.target, "run", call) is Effect.ONCE, command
 
 
 def test_commands_are_unknown_where_another_machines_files_are_not_listed(remote, monkeypatch):
     (remote.work / "a.log").write_text("x")
     monkeypatch.setattr("callboard.surfaces.shell._remote_files._FOUND_BYTES", 20)
-    assert remote.server.hazards(remote.target, "run", READ, ()) == {UNKNOWN}
-    assert remote.server.effect(remote.target, "run", READ) is Effect.ONCE
+    assert remote.surface.hazards(remote.target, "run", READ, ()) == {UNKNOWN}
+    assert remote.surface.effect(remote.target, "run", READ) is Effect.ONCE
 
 
 def test_the_folder_and_variables_of_the_shell_count(local):
     (local.work / "deep").mkdir()
     up = {"command": "cat ../x"}
-    assert local.server.hazards(local.target, "run", {**up, "cwd": ""}, ()) == {Hazard.LEAVES}
-    assert local.server.hazards(local.target, "run", {**up, "cwd": "deep"}, ()) == set()
+    assert local.surface.hazards(local.target, "run", {**up, "cwd": ""}, ()) == {Hazard.LEAVES}
+    assert local.surface.hazards(local.target, "run", {**up, "cwd": "deep"}, ()) == set()
     local.run("cd deep")
-    assert local.server.hazards(local.target, "run", {**up, "cwd": ""}, ()) == set()
+    assert local.surface.hazards(local.target, "run", {**up, "cwd": ""}, ()) == set()
     local.run("export LD_PRELOAD=''")
-    assert local.server.hazards(local.target, "run", READ, ()) == {UNKNOWN}
+    assert local.surface.hazards(local.target, "run", READ, ()) == {UNKNOWN}
 
 
 def test_a_rule_for_a_file_is_about_a_command_that_reads_its_folder(local):
@@ -79,8 +79,8 @@ def test_a_rule_for_a_file_is_about_a_command_that_reads_its_folder(local):
         ("file:/elsewhere/*", Coverage.NONE),
         (f"{folder}s/*", Coverage.NONE),
     ):
-        assert local.server.coverage(local.target, pattern, folder) is coverage
-    assert local.server.coverage(local.target, "file:*.txt", f"{folder}/a.log") is Coverage.NONE
+        assert local.surface.coverage(local.target, pattern, folder) is coverage
+    assert local.surface.coverage(local.target, "file:*.txt", f"{folder}/a.log") is Coverage.NONE
 
 
 def test_the_parser_is_an_optional_need(tmp_path):

@@ -123,7 +123,7 @@ def test_the_login_shell_is_started_once_per_connection(opened, own):
 
 def test_a_wait_yields_to_a_cancel_on_the_same_channel(opened, own):
     box = opened(**own.section)
-    shell = box.server._shell("box")
+    shell = box.surface._shell("box")
     process = shell.process("call")
     shell.begin("call", "sleep 1000", box.work, 2000, exported={})
 
@@ -159,7 +159,7 @@ def test_a_slow_search_delays_no_other_operation(opened, own):
 
 def test_a_killed_script_loses_no_command_and_repeats_none(opened, own):
     box = opened(**own.section)
-    shell = box.server._shell("box")
+    shell = box.surface._shell("box")
     shell.begin(
         "call", "echo once >>count; while [ ! -e go ]; do sleep 0.02; done; echo end", box.work, 2000, exported={}
     )

@@ -58,7 +58,7 @@ def starts_in(path: Path, days: int = 400) -> list[str]:
     return sorted(f"{event['DTSTART'].dt:%m-%d %H:%M}" for event in query.between(first, first + dt.timedelta(days)))
 
 
-def test_table_shows_exceptions_and_replaced_occurrences(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_table_shows_exceptions_and_replaced_occurrences(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     put(workspace, *SERIES, "UID:x\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260501T090000Z\nSTATUS:CANCELLED")
     table = call("read_table", "a.ics")
     rows = [dict(zip(table["header"], row, strict=True)) for row in table["rows"]]
@@ -67,8 +67,8 @@ def test_table_shows_exceptions_and_replaced_occurrences(workspace: Path, server
     assert rows[1]["replaces"] == "2026-03-16T09:00:00+01:00 Europe/Berlin of event-1"
     assert rows[3]["replaces"] == "2026-05-01T09:00:00+00:00 and all later ones of a series that is not in the file"
     assert rows[3]["status"] == "cancelled"
-    window = next(target for target in server.targets() if target.id == "a.ics")
-    assert server.observe(window).controls[1].detail["replaces"] == rows[1]["replaces"]
+    window = next(target for target in surface.targets() if target.id == "a.ics")
+    assert surface.observe(window).controls[1].detail["replaces"] == rows[1]["replaces"]
 
 
 def test_occurrences_between_two_days_are_read(workspace: Path, call: Call) -> None:
@@ -238,10 +238,10 @@ def test_a_formatted_description_is_read_where_it_is_the_only_one(workspace: Pat
     assert call("read_table", "a.ics")["rows"][0][5] == "Bring 250 EUR"
 
 
-def test_the_observation_names_people_alarms_and_other_entries(workspace: Path, server: DocumentSurface) -> None:
+def test_the_observation_names_people_alarms_and_other_entries(workspace: Path, surface: DocumentSurface) -> None:
     todo = "BEGIN:VTODO\nUID:t\nSUMMARY:Pay\nEND:VTODO\n"
     put(workspace, MEETING, entries=todo, head="METHOD:REQUEST\n")
-    seen = server.observe(next(target for target in server.targets() if target.id == "a.ics"))
+    seen = surface.observe(next(target for target in surface.targets() if target.id == "a.ics"))
     detail = seen.controls[0].detail
     assert detail["organizer"] == "ada@example.org"
     assert detail["attendees"].split(", ")[1:] == ["bob@example.org (accepted)", "eve@example.org (needs-action)"]

@@ -360,15 +360,15 @@ def test_old_versions_are_forgotten() -> None:
 
 
 def test_computation_above_the_limit_is_skipped_and_reported(
-    workspace: Path, call: Call, server: DocumentSurface
+    workspace: Path, call: Call, surface: DocumentSurface
 ) -> None:
     with_results(workspace, [[1, 2]], {"C1": ("=SUM(A1:B1)", 3), "D1": ("=SUM(B1:B1)", 2)})
-    server._workspace.compute_cells = 3
+    surface._workspace.compute_cells = 3
     answer = call("write_range", "book.xlsx", cell="A1", values=[[5]])
     assert answer["not_computed"] == ["Sheet!C1"]
     assert "documents.compute_cells (3)" in answer["not_computed_because"]
     assert (stored(workspace, "C1"), stored(workspace, "D1")) == (None, 2)
-    server._workspace.compute_cells = 4
+    surface._workspace.compute_cells = 4
     assert call("write_range", "book.xlsx", cell="A1", values=[[6]]).keys() == {"sheet", "cells"}
     assert stored(workspace, "C1") == 8
 

@@ -84,7 +84,7 @@ def test_styles_of_other_programs_are_read_and_edited(workspace: Path, call: Cal
 
 @pytest.mark.parametrize("error", [TypeError, AttributeError, KeyError, IndexError, ValueError, ZeroDivisionError])
 def test_an_unexpected_error_names_the_part(
-    workspace: Path, call: Call, server: DocumentSurface, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    workspace: Path, call: Call, surface: DocumentSurface, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     def fail(*_: object) -> None:
         msg = "surprise"
@@ -97,5 +97,5 @@ def test_an_unexpected_error_names_the_part(
     with pytest.raises(ToolError, match=reason):
         call("write_range", "book.xlsx", cell="A1", values=[[{"date": "2024-01-01"}]])
     with pytest.raises(ToolError, match=reason):
-        server.observe(window_of("book.xlsx"))
+        surface.observe(window_of("book.xlsx"))
     assert (workspace / "book.xlsx").read_bytes() == before

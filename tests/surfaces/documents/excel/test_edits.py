@@ -891,25 +891,25 @@ def test_each_kind_of_chart_is_listed_with_its_type(book: Path, call: Call, kind
     ],
 )
 def test_call_that_replaces_or_deletes_has_a_hazard(
-    server, book: Path, tool: str, arguments: dict[str, object], hazards: set[str]
+    surface, book: Path, tool: str, arguments: dict[str, object], hazards: set[str]
 ) -> None:
-    (target,) = (target for target in server.targets() if target.id == book.name)
+    (target,) = (target for target in surface.targets() if target.id == book.name)
     given = {"match_case": False, "whole_cell": False, **arguments}
-    assert {str(hazard) for hazard in server.hazards(target, tool, given, ())} == hazards
+    assert {str(hazard) for hazard in surface.hazards(target, tool, given, ())} == hazards
 
 
-def test_a_refused_call_replaces_nothing(server, book: Path, call: Call) -> None:
+def test_a_refused_call_replaces_nothing(surface, book: Path, call: Call) -> None:
     array = openpyxl.worksheet.formula.ArrayFormula("F2:F4", "=B2:B4*C2:C4")
     saved(book, call, lambda made: made["Sheet1"].__setitem__("F2", array))
-    (target,) = (target for target in server.targets() if target.id == book.name)
-    assert server.replaced(target, "set_formula", {"cells": "F2:F3", "formula": "=1+1"}) == ""
+    (target,) = (target for target in surface.targets() if target.id == book.name)
+    assert surface.replaced(target, "set_formula", {"cells": "F2:F3", "formula": "=1+1"}) == ""
 
 
-def test_approval_text_lists_the_cells_a_call_would_replace(server, book: Path) -> None:
-    (target,) = (target for target in server.targets() if target.id == book.name)
-    found = server.replaced(target, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
+def test_approval_text_lists_the_cells_a_call_would_replace(surface, book: Path) -> None:
+    (target,) = (target for target in surface.targets() if target.id == book.name)
+    found = surface.replaced(target, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
     assert found == "19 cells of 'Sheet1' with content: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"
-    assert server.replaced(target, "append_rows", {"values": [[1]]}) == ""
+    assert surface.replaced(target, "append_rows", {"values": [[1]]}) == ""
 
 
 def test_notes_that_stay_in_place_keep_the_bytes_of_their_part(workspace: Path, call: Call) -> None:

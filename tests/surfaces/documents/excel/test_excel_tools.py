@@ -121,9 +121,9 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
     )
 )
 def test_written_values_are_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
-    server = DocumentSurface(tmp_path_factory.mktemp("book"))
-    server.create_document("book.xlsx")
-    excel = server._excel
+    surface = DocumentSurface(tmp_path_factory.mktemp("book"))
+    surface.create_document("book.xlsx")
+    excel = surface._excel
     excel.write_range("book.xlsx", rows)
     width = len(rows[0])
     cells = f"A1:{'ABCD'[width - 1]}{len(rows)}"
@@ -254,9 +254,9 @@ def test_a_table_is_sorted_by_its_headers_with_formulas_going_along(book: Path, 
 def test_sorting_by_two_columns_keeps_the_order_of_equal_rows(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[int, int]]
 ) -> None:
-    server = DocumentSurface(tmp_path_factory.mktemp("sorted"))
-    server.create_document("book.xlsx")
-    excel = server._excel
+    surface = DocumentSurface(tmp_path_factory.mktemp("sorted"))
+    surface.create_document("book.xlsx")
+    excel = surface._excel
     rows = [[*pair, number] for number, pair in enumerate(pairs)]
     excel.write_range("book.xlsx", rows)
     excel.sort_range("book.xlsx", [SortKey(column="B"), SortKey(column="A", descending=True)], header=False)

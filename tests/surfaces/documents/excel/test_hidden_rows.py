@@ -45,35 +45,35 @@ def filtered(_: Any, sheet: Any) -> None:
         sheet.set_row(row, None, None, {"hidden": True})
 
 
-def detail(server: DocumentSurface, control: str) -> Any:
-    target = next(target for target in server.targets() if target.name == "book.xlsx")
-    return next(entry.detail for entry in server.observe(target).controls if entry.id == control)
+def detail(surface: DocumentSurface, control: str) -> Any:
+    target = next(target for target in surface.targets() if target.name == "book.xlsx")
+    return next(entry.detail for entry in surface.observe(target).controls if entry.id == control)
 
 
 def names(path: Path) -> list[object]:
     return [cell.value for cell in openpyxl.load_workbook(path)["Data"]["A"]][1:]
 
 
-def test_observation_names_hidden_lines_and_filters(workspace: Path, server: DocumentSurface) -> None:
+def test_observation_names_hidden_lines_and_filters(workspace: Path, surface: DocumentSurface) -> None:
     def change(book: Any, sheet: Any) -> None:
         filtered(book, sheet)
         sheet.set_column("B:B", 20, None, {"hidden": True})
 
     made(workspace, change)
-    seen = detail(server, "sheet-1")
+    seen = detail(surface, "sheet-1")
     assert (seen["hidden_rows"], seen["hidden_columns"]) == ("3, 5", "B")
     assert seen["filters"] == [{"cells": "A1:C6", "column": "City", "shows": "x"}]
 
 
-def test_observation_names_a_filter_of_a_table(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_observation_names_a_filter_of_a_table(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     path = made(workspace, lambda *_: None, table=True)
     book = openpyxl.load_workbook(path)
     rule = CustomFilters(_and=True, customFilter=[CustomFilter("greaterThan", "1"), CustomFilter("lessThan", "5")])
     book["Data"].tables["People"].autoFilter.filterColumn.append(FilterColumn(colId=1, customFilters=rule))
     book.save(path)
-    assert detail(server, "table-1")["filters"] == [{"cells": "A1:C6", "column": "Salary", "shows": "> 1 and < 5"}]
+    assert detail(surface, "table-1")["filters"] == [{"cells": "A1:C6", "column": "Salary", "shows": "> 1 and < 5"}]
     call("append_rows", "book.xlsx", values=[["f", 6, "y"]])
-    assert detail(server, "table-1")["filters"] == [{"cells": "A1:C7", "column": "Salary", "shows": "> 1 and < 5"}]
+    assert detail(surface, "table-1")["filters"] == [{"cells": "A1:C7", "column": "Salary", "shows": "> 1 and < 5"}]
 
 
 @pytest.mark.parametrize("how", ["filter", "hidden", "flat"])
@@ -90,14 +90,14 @@ def test_sort_moves_visible_rows_only(workspace: Path, call: Call, how: str) -> 
     assert (answer["rows_sorted"], answer["hidden_rows"], answer["hidden_rows_sorted"]) == (3, "3, 5", 0)
 
 
-def test_hidden_column_stays_hidden_when_reordered(workspace: Path, call: Call, server: DocumentSurface) -> None:
+def test_hidden_column_stays_hidden_when_reordered(workspace: Path, call: Call, surface: DocumentSurface) -> None:
     def change(_: Any, sheet: Any) -> None:
         sheet.set_column("B:B", 9, None, {"hidden": True})
         sheet.set_column("C:C", 40)
 
     path = made(workspace, change)
     call("reorder_columns", "book.xlsx", order=["City", "Salary", "Name"])
-    assert detail(server, "sheet-1")["hidden_columns"] == "B"
+    assert detail(surface, "sheet-1")["hidden_columns"] == "B"
     call("reorder_columns", "book.xlsx", order=["Salary"])
     columns = openpyxl.load_workbook(path)["Data"].column_dimensions
     assert [(columns[letter].hidden, columns[letter].width) for letter in "AB"] == [
@@ -120,7 +120,7 @@ def test_reorder_refuses_to_show_what_stands_below(workspace: Path, call: Call) 
 
 @pytest.mark.parametrize("table", [False, True])
 def test_criteria_of_filters_follow_their_column(
-    workspace: Path, call: Call, server: DocumentSurface, *, table: bool
+    workspace: Path, call: Call, surface: DocumentSurface, *, table: bool
 ) -> None:
     path = made(workspace, filtered if not table else lambda *_: None, table=table)
     if table:
@@ -129,7 +129,7 @@ def test_criteria_of_filters_follow_their_column(
         filters.append(FilterColumn(colId=2, filters=Filters(filter=["x"])))
         book.save(path)
     call("reorder_columns", "book.xlsx", order=["City"])
-    seen = detail(server, "table-1" if table else "sheet-1")
+    seen = detail(surface, "table-1" if table else "sheet-1")
     assert seen["filters"] == [{"cells": "A1:C6", "column": "City", "shows": "x"}]
 
 
@@ -156,10 +156,10 @@ def test_hidden_column_is_copied_as_a_hidden_one(workspace: Path, call: Call) ->
     assert call("filter_rows", "book.xlsx", where=where, to="F1")["hidden_columns_copied"] == "B"
 
 
-def test_inserted_column_among_hidden_ones_is_seen(workspace: Path, call: Call, server: DocumentSurface) -> None:
+def test_inserted_column_among_hidden_ones_is_seen(workspace: Path, call: Call, surface: DocumentSurface) -> None:
     made(workspace, lambda _, sheet: sheet.set_column("A:B", 9, None, {"hidden": True}))
     call("insert_rows_or_columns", "book.xlsx", what="columns", at="B")
-    assert detail(server, "sheet-1")["hidden_columns"] == "A, C"
+    assert detail(surface, "sheet-1")["hidden_columns"] == "A, C"
 
 
 def test_deleted_hidden_lines_are_named(workspace: Path, call: Call) -> None:
@@ -168,9 +168,9 @@ def test_deleted_hidden_lines_are_named(workspace: Path, call: Call) -> None:
     assert answer["hidden_rows_deleted"] == "3"
 
 
-def test_default_of_hidden_rows_counts(workspace: Path, server: DocumentSurface) -> None:
+def test_default_of_hidden_rows_counts(workspace: Path, surface: DocumentSurface) -> None:
     path = made(workspace, lambda _, sheet: sheet.set_default_row(None, hide_unused_rows=True))
     book = openpyxl.load_workbook(path)
     book["Data"]["A9"] = "far"
     book.save(path)
-    assert detail(server, "sheet-1")["hidden_rows"] == "7:8"
+    assert detail(surface, "sheet-1")["hidden_rows"] == "7:8"

@@ -51,11 +51,11 @@ def form(workspace: Path, *, ranges: str = "", locked: bool = False) -> Path:
     ],
 )
 def test_unlocked_cells_of_a_protected_sheet_are_filled(
-    workspace: Path, call: Call, server: DocumentSurface, name: str, arguments: Any
+    workspace: Path, call: Call, surface: DocumentSurface, name: str, arguments: Any
 ) -> None:
     path = form(workspace)
-    target = next(target for target in server.targets() if target.name == "form.xlsx")
-    assert server.observe(target).controls[0].detail["unlocked"] == "B2:B3"
+    target = next(target for target in surface.targets() if target.name == "form.xlsx")
+    assert surface.observe(target).controls[0].detail["unlocked"] == "B2:B3"
     call(name, path.name, **arguments)
     assert openpyxl.load_workbook(path)["Form"]["B2"].value != "old"
     assert openpyxl.load_workbook(path)["Form"].protection.sheet

@@ -30,14 +30,14 @@ def book(workspace):
 
 
 @pytest.fixture
-def facts(server, book):
+def facts(surface, book):
     """Ask for the facts that the rules see of a call on the workbook."""
-    targets = {target.id: target for target in server.targets()}
+    targets = {target.id: target for target in surface.targets()}
 
     async def ask(tool, target="book.xlsx", **arguments):
         lanes = Lanes()
         kind = AgentKind.APP if target else AgentKind.HOST
-        bound = Toolbox([server], (), lanes).tools(kind, targets[target] if target else None)[tool]
+        bound = Toolbox([surface], (), lanes).tools(kind, targets[target] if target else None)[tool]
         assert bound.check(arguments) is None
         return await bound.facts(arguments, (), Asked(explain=True))
 
@@ -191,9 +191,9 @@ def test_patterns_are_compared_with_sheets_and_cells(pattern, resource, expected
     ],
 )
 @pytest.mark.parametrize("resource", ["range:Payroll!A1", "file:{}/book.xlsx"])
-def test_a_pattern_for_a_file_stands_for_all_that_is_in_it(server, book, pattern, expected, resource):
-    (target,) = (target for target in server.targets() if target.id == "book.xlsx")
-    assert server.coverage(target, pattern.format(book.parent), resource.format(book.parent)) == expected
+def test_a_pattern_for_a_file_stands_for_all_that_is_in_it(surface, book, pattern, expected, resource):
+    (target,) = (target for target in surface.targets() if target.id == "book.xlsx")
+    assert surface.coverage(target, pattern.format(book.parent), resource.format(book.parent)) == expected
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,11 @@ def made(workspace: Path, rule: dict[str, Any]) -> Path:
 
 @pytest.mark.parametrize(("rule", "right", "wrong", "text"), RULES.values(), ids=RULES)
 def test_value_that_breaks_a_rule_is_refused(
-    workspace: Path, call: Call, server: DocumentSurface, rule: dict[str, Any], right: object, wrong: object, text: str
+    workspace: Path, call: Call, surface: DocumentSurface, rule: dict[str, Any], right: object, wrong: object, text: str
 ) -> None:
     path = made(workspace, rule)
-    target = next(target for target in server.targets() if target.name == "book.xlsx")
-    assert text in server.observe(target).controls[0].detail["validations"]["B2:B9"]
+    target = next(target for target in surface.targets() if target.name == "book.xlsx")
+    assert text in surface.observe(target).controls[0].detail["validations"]["B2:B9"]
     assert text in call("read_range", path.name, cells="A1:B2")["validations"]["B2:B9"]
     assert "validations" not in call("read_range", path.name, cells="A1:A2")
     before = path.read_bytes()

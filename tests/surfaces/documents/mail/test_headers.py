@@ -184,8 +184,8 @@ def test_a_message_with_random_texts_has_the_expected_headers(texts):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.eml")
         path.write_bytes(b"X-Unsent: 1\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n")
-        server = DocumentSurface(Path(folder))
-        write = next(entry for entry in server.tools() if entry.name == "write_message").tool.fn
+        surface = DocumentSurface(Path(folder))
+        write = next(entry for entry in surface.tools() if entry.name == "write_message").tool.fn
         before = path.read_bytes()
         try:
             write(document="a.eml", subject=texts[0], to=[f"{text} <a@example.org>" for text in texts])

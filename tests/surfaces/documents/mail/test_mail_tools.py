@@ -53,7 +53,7 @@ def test_a_text_that_has_both_forms_is_read_once(workspace: Path, call: Call) ->
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_an_invitation_is_an_attachment(workspace: Path, server: DocumentSurface, call: Call, wrapped: bool) -> None:
+def test_an_invitation_is_an_attachment(workspace: Path, surface: DocumentSurface, call: Call, wrapped: bool) -> None:
     pytest.importorskip("icalendar")
     event = "BEGIN:VEVENT\r\nUID:1\r\nDTSTART:20260105T090000Z\r\nSUMMARY:Review\r\nEND:VEVENT\r\n"
     data = f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nMETHOD:REQUEST\r\n{event}END:VCALENDAR\r\n"
@@ -65,14 +65,14 @@ def test_an_invitation_is_an_attachment(workspace: Path, server: DocumentSurface
         invitation.add_alternative(data, subtype="calendar", params={"method": "REQUEST"})
     names = ["invite.ics", "agenda.pdf"] if wrapped else ["invite.ics"]
     assert read(workspace, call, invitation)["attachments"] == names
-    window = next(target for target in server.targets() if target.id == "a.eml")
-    control = server.observe(window).controls[0]
+    window = next(target for target in surface.targets() if target.id == "a.eml")
+    control = surface.observe(window).controls[0]
     assert (control.name, control.detail["type"]) == ("invite.ics", "text/calendar")
     call("save_as", "a.eml", path="invite.ics", control_id="attachment-1")
     assert call("read_table", "invite.ics")["rows"][0][2] == "2026-01-05T09:00:00+00:00"
 
 
-def test_headers_for_an_answer_are_shown(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_headers_for_an_answer_are_shown(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     headers = {"Reply_To": "support@example.org", "Bcc": "eve@example.org", "Message_ID": "<77@x>"}
     answer = read(workspace, call, message("Please answer.", **headers))
     assert (answer["reply-to"], answer["bcc"], answer["message-id"]) == (
@@ -80,8 +80,8 @@ def test_headers_for_an_answer_are_shown(workspace: Path, server: DocumentSurfac
         "eve@example.org",
         "<77@x>",
     )
-    window = next(target for target in server.targets() if target.id == "a.eml")
-    assert "reply-to: support@example.org" in server.observe(window).text
+    window = next(target for target in surface.targets() if target.id == "a.eml")
+    assert "reply-to: support@example.org" in surface.observe(window).text
     assert "reply-to" not in read(workspace, call, message("x"))
 
 
@@ -123,13 +123,13 @@ def test_a_guessed_encoding_of_a_message_is_named(workspace: Path, call: Call) -
     assert "encoding" not in read(workspace, call, message("Grüße"))
 
 
-def test_headers_in_8_bit_are_read(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_headers_in_8_bit_are_read(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     name = b'Content-Type: application/pdf\r\nContent-Disposition: attachment; filename="Gr\xfc\xdfe.pdf"\r\n\r\n%PDF'
     answer = read(workspace, call, b"From: J\xf6rg <a@b.c>\r\nSubject: Angebot f\xfcr M\xfcller\r\n" + name)
     assert (answer["from"], answer["subject"]) == ("Jörg <a@b.c>", "Angebot für Müller")
     assert answer["attachments"] == ["Grüße.pdf"]
-    window = next(target for target in server.targets() if target.id == "a.eml")
-    assert "Angebot für Müller" in server.observe(window).text
+    window = next(target for target in surface.targets() if target.id == "a.eml")
+    assert "Angebot für Müller" in surface.observe(window).text
 
 
 LINES = "From: a@example.org\nTo: b@example.org\nSubject: S\nMIME-Version: 1.0\n"

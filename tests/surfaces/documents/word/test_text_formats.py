@@ -286,8 +286,8 @@ def test_a_mistake_in_a_format_changes_nothing(
     assert figures.read_bytes() == before
 
 
-def test_deleting_from_a_table_is_a_hazard(server: DocumentSurface) -> None:
-    tools = {entry.name: entry for entry in server.tools() if "word" in entry.roots}
+def test_deleting_from_a_table_is_a_hazard(surface: DocumentSurface) -> None:
+    tools = {entry.name: entry for entry in surface.tools() if "word" in entry.roots}
     assert tools["delete_from_table"].hazards == tools["delete_control"].hazards != frozenset()
     assert not tools["format_paragraph"].hazards
 

@@ -260,7 +260,7 @@ def test_rows_below_a_lone_header_are_plain(workspace: Path, call: Call, marked:
     assert counts == [4, int(marked), 2, 2]
 
 
-def test_observation_counts_the_content_it_omits(workspace: Path, server: DocumentSurface, call: Call) -> None:
+def test_observation_counts_the_content_it_omits(workspace: Path, surface: DocumentSurface, call: Call) -> None:
     document = docx.Document()
     document.add_comment(document.add_paragraph("Text").runs, "Check this")
     document.sections[0].header.paragraphs[0].text = "Confidential"
@@ -271,7 +271,7 @@ def test_observation_counts_the_content_it_omits(workspace: Path, server: Docume
     for block in (deleted, boxed):
         document.element.body.insert(-1, parse_xml(block))
     document.save(str(workspace / "a.docx"))
-    seen = server.observe(next(target for target in server.targets() if target.id == "a.docx"))
+    seen = surface.observe(next(target for target in surface.targets() if target.id == "a.docx"))
     expected = "1 tracked deletion, 1 text box, 1 header, 1 comment"
     assert seen.window["not_shown"] == call("read_text", "a.docx")["not_shown"] == expected
 

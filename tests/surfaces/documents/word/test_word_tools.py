@@ -249,10 +249,10 @@ def test_replacing_across_runs_does_what_replacing_in_a_string_does(
     for run in runs:
         paragraph.add_run(run)
     document.save(str(folder / "a.docx"))
-    server = DocumentSurface(folder)
+    surface = DocumentSurface(folder)
     if find not in "".join(runs):
         return
-    server._word.replace_text("a.docx", find, new)
+    surface._word.replace_text("a.docx", find, new)
     assert docx.Document(str(folder / "a.docx")).paragraphs[0].text == "".join(runs).replace(find, new)
 
 
@@ -306,11 +306,11 @@ def test_tables_stay_apart_when_the_paragraph_between_is_deleted(workspace: Path
     assert set(ids(call, path.name)) == {"table-1", "table-2"}
 
 
-def test_a_document_is_saved_under_another_name(sales: Path, call: Call, server: DocumentSurface) -> None:
+def test_a_document_is_saved_under_another_name(sales: Path, call: Call, surface: DocumentSurface) -> None:
     target = call("save_as", sales.name, path="copy.docx")
     assert (target.address, target.binds) == ("app/word/copy.docx", {"document": "copy.docx"})
     assert (sales.parent / "copy.docx").read_bytes() == sales.read_bytes()
-    assert target in server.targets()
+    assert target in surface.targets()
     for path, why in (("copy.docx", "already"), ("copy.xlsx", "only be saved as"), ("../copy.docx", "refused")):
         with pytest.raises(ToolError, match=why):
             call("save_as", sales.name, path=path)
@@ -346,9 +346,9 @@ def test_a_mistake_gives_a_clear_error_and_changes_nothing(
 @settings(max_examples=25)
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_inserted_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    server = DocumentSurface(tmp_path_factory.mktemp("text"))
-    server.create_document("a.docx")
-    word = server._word
+    surface = DocumentSurface(tmp_path_factory.mktemp("text"))
+    surface.create_document("a.docx")
+    word = surface._word
     for text in texts:
         word.insert_paragraph("a.docx", text)
     assert word.read_text("a.docx")["text"] == "\n".join(texts)

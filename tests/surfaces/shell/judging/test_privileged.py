@@ -356,4 +356,4 @@ def test_privileged_command_is_refused_before_it_runs_without_approval(box, tool
         box.do(tool, command=command)
     assert not (box.work / "made").exists()
     assert not box.look().window["background"]
-    assert box.server.hazards(box.target, tool, {"command": command, "cwd": ""}, ()) == set()
+    assert box.surface.hazards(box.target, tool, {"command": command, "cwd": ""}, ()) == set()
