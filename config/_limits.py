@@ -52,8 +52,8 @@ class Limits(Section):
     repeats: int = Field(default=3, ge=1)
     """The most repetitions of the same actions on an unchanged surface. Then the model is warned; one more fails."""
     settle_seconds: Seconds = Field(default=2.0, ge=0, le=3600)
-    """The longest that an observation waits after actions for the surface to settle: until its server reports that it
-    is idle, or two consecutive fingerprints are equal."""
+    """The longest that an observation waits after actions for the surface to settle: until it reports that it is
+    idle, or two consecutive fingerprints are equal."""
     idle_agents: int = Field(default=50, ge=0)
     """The most idle agents of windows, devices and shells that are kept."""
     sessions: int = Field(default=20, ge=0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_NAME = 100
-"""The most characters of a server's name."""
+"""The most characters of the name of a surface or MCP server."""
 
 
 DeviceSerial = Annotated[str, Field(pattern=r"^[^\s/*?\[\]]{1,100}$")]
@@ -105,7 +105,7 @@ class Prompts(Section):
 
 
 class Documents(Section):
-    """The documents server: a folder of Word and Excel files."""
+    """The documents surface: a folder of Word and Excel files."""
 
     workspace: Path | None = None
     """The folder. Nothing outside of it is ever read or written. None: no documents."""
@@ -216,7 +216,7 @@ def _named(name: str) -> str:
         empty = f"is empty, only dots, or longer than {_LONGEST_NAME} characters"
         why = f"has {', '.join(map(repr, bad_letters))}" if bad_letters else empty
         msg = (
-            f"the name {why}; a server's name becomes a part of addresses, which rules match, and its folder's name: "
+            f"the name {why}; it becomes a part of addresses, which rules match, and the name of a folder: "
             "choose another one"
         )
         raise ValueError(msg)
@@ -224,7 +224,7 @@ def _named(name: str) -> str:
 
 
 SurfaceName = Annotated[str, AfterValidator(_named)]
-"""The name of a server in the settings."""
+"""The name of a surface or MCP server in the settings."""
 
 
 class McpServer(Section):
@@ -243,7 +243,7 @@ class McpServer(Section):
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     """Headers for HTTP; never shown."""
     start_seconds: Span = 30.0
-    """The longest that connecting to it may take; servers start concurrently."""
+    """The longest that connecting to it may take; MCP servers start concurrently."""
     optional: bool = False
     """Whether the supervisor starts without it if it can't be started; then its tools are missing, with a warning."""
     max_bytes: int = Field(default=10_000_000, ge=1000)
@@ -329,7 +329,7 @@ McpServers = Annotated[dict[SurfaceName, McpServer], AfterValidator(_apart)]
 class SurfacePlugin(Section):
     """A surface of a plug-in.
 
-    NAME is its server's name, in targets, `callboard tools` and errors.
+    NAME is the surface's name, in targets, `callboard tools` and errors.
     """
 
     plugin: str = ""

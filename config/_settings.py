@@ -97,7 +97,7 @@ class Settings(BaseSettings):
     """Values that replace `${secret:NAME}` in tools' arguments, never shown to models, people or records: a text, or
     `{value, tools, parameters, targets}` with patterns for the places where a model may name it."""
     documents: Documents = Documents()
-    """The documents server."""
+    """The documents surface."""
     desktop: Desktop = Desktop()
     """The Linux desktop."""
     android: Android = Android()

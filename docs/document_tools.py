@@ -1,4 +1,4 @@
-"""Tables of the documents server's tools, as models see them."""
+"""Tables of the documents surface's tools, as models see them."""
 # ruff: noqa: INP001 - imported by generate.py
 
 from __future__ import annotations

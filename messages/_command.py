@@ -58,7 +58,7 @@ class Coverage(Term):
     ALL = "all"
     """The whole resource: an `allow` may match."""
     PART = "part"
-    """Some of it, or a server can't rule that out: an `approve` or a `deny` matches, an `allow` does not."""
+    """Some of it, or a surface can't rule that out: an `approve` or a `deny` matches, an `allow` does not."""
     NONE = "none"
     """Nothing of it."""
 
@@ -139,7 +139,7 @@ class PlannedAction(Value):
 
 
 class Command(Message):
-    """One tool call on its way to a server."""
+    """One tool call on its way to a surface."""
 
     kind: Literal["command"] = "command"
     task_id: TaskId
@@ -162,7 +162,7 @@ class Command(Message):
 
 
 OPEN, CLOSE = "open_in_", "close_in_"
-"""The beginnings of the names of a HostAgent's tools that open and close the windows of a server."""
+"""The beginnings of the names of a HostAgent's tools that open and close the windows of a surface."""
 
 
 class CommandResult(Message):

@@ -5,7 +5,7 @@
     CallboardError
     ├── SettingsError            the operator's: a setting is unknown, missing or wrong, or its package or program is
     ├── TaskRefusedError         the caller's: an invalid task; nothing was started
-    │   └── UnknownTargetError   it names a target that no server offers
+    │   └── UnknownTargetError   it names a target that no surface offers
     ├── NotAllTakenError         the caller's or the machine's: some of several tasks were not accepted; it names them
     ├── UnknownTaskError         the caller's: no task has this id
     ├── SupervisorStoppedError   the caller's: the supervisor is down, or went down while the caller waited
@@ -76,12 +76,12 @@ class TaskRefusedError(CallboardError):
 
 
 class UnknownTargetError(TaskRefusedError):
-    """A task names a target that no server offers.
+    """A task names a target that no surface offers.
 
     Attributes:
         target: The requested target.
         known: The ids of the targets that exist.
-        reason: Why it is none, and what to do, where a server knows.
+        reason: Why it is none, and what to do, where a surface knows.
     """
 
     def __init__(self, target: str, known: tuple[str, ...], reason: str = "") -> None:

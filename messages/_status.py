@@ -75,7 +75,7 @@ class TaskProgress(Message):
 
 
 class ServerHealth(Value):
-    """The state of one server."""
+    """The state of one surface or MCP server."""
 
     name: str
     state: Literal["ready", "disconnected", "left_out"]

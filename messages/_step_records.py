@@ -96,7 +96,7 @@ class Intent(Message):
     fingerprint: str = ""
     """The fingerprint of the surface before it."""
     expected: str = ""
-    """The fingerprint of the surface after it, where the server can tell."""
+    """The fingerprint of the surface after it, where the surface can tell."""
     noted: tuple[str, ...] = ()
     """The notes of its tool before a crash, in order (`Call.note`). The journal has rows of their own for them."""
 
@@ -114,16 +114,16 @@ class Foreseen(Message):
     """The fingerprint of its bytes; empty for a file that does not exist."""
     after: str
     answer: JsonValue = None
-    """The call's answer once that is done; None where its server does not provide one."""
+    """The call's answer once that is done; None where its surface does not provide one."""
     kept: bool = False
     """Whether the bytes before it are kept beside the journal, for `callboard undo`. Then `before` is their SHA-256 in
     hexadecimal. False in journals of versions that kept none."""
 
 
 class Noted(Message):
-    """A tool's note during its call, for its server.
+    """A tool's note during its call, for its surface.
 
-    It lets the server find out whether the call was done.
+    It lets the surface find out whether the call was done.
     """
 
     kind: Literal["noted"] = "noted"

@@ -32,7 +32,7 @@ class TargetKind(Term):
 class Target(Value):
     """A unit of work for a subtask.
 
-    It is a window, an application, a device or a shell. Servers offer targets; a model never invents one.
+    It is a window, an application, a device or a shell. Surfaces offer targets; a model never invents one.
     """
 
     id: str = Field(min_length=1)
@@ -45,7 +45,7 @@ class Target(Value):
     address: Address
     """The agent for it. An application's address names no process yet: ``app/<root>/*``."""
     server: str
-    """The server that offers it."""
+    """The surface that offers it."""
     binds: dict[str, JsonValue] = Field(default_factory=dict)
     """Arguments that every tool call on this target gets; a model neither sees nor sets them."""
     start: str | None = None
@@ -56,7 +56,7 @@ class Target(Value):
     owner: str = ""
     """The task that opened it, by its id: only this task and its follow-ups see and lease it. Empty: every task may."""
     base: str = ""
-    """The address at which its server knows it, where it is offered to a further kind; its id is then
+    """The address at which its surface knows it, where it is offered to a further kind; its id is then
     ``<kind>:<id>``."""
     takes: dict[str, JsonValue] = Field(default_factory=dict)
     """For an application: the JSON Schema of the arguments that opening it takes, such as a file or an address."""
@@ -68,7 +68,7 @@ class Target(Value):
 
     @property
     def native(self) -> Target:
-        """The target as its server knows it."""
+        """The target as its surface knows it."""
         if not self.base:
             return self
         id_ = self.id.removeprefix(f"{agent_kind(self.address)}:")
@@ -187,7 +187,7 @@ class Look(Value):
     annotate: tuple[str, ...] = ()
     """The ids of the controls that get a label in the annotated picture; empty: all."""
     masked: tuple[str, ...] = ()
-    """The ids of controls that hold secrets: they are blacked out before a picture leaves the server."""
+    """The ids of controls that hold secrets: they are blacked out before a picture leaves the surface."""
     budget: LookBudget = LookBudget()
 
 

@@ -1,4 +1,4 @@
-"""Events of the system's parts: settings, servers, journal, threads, the stream itself."""
+"""Events of the system: settings, MCP servers, journal, threads, the stream itself."""
 
 from __future__ import annotations
 
