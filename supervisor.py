@@ -80,7 +80,7 @@ class Supervisor:
             settings: The path of a settings file, or `Settings`; by default, the defaults and the environment.
             models: Models by kind of agent (``host``, ``app``, ``mobile``, ``linux``, ``operator``, and those of
                 `agents`); they override the settings. A function becomes a `FunctionModel`.
-            servers: The host program's servers, in addition to those that the settings name.
+            servers: The host program's surfaces, in addition to those that the settings name.
             agents: The host program's kinds of agents, in addition to the shipped ones and those that the settings
                 name.
             checks: Functions for the checks of tasks (`Check.program`), by name. One is called with the check's `args`
@@ -111,7 +111,7 @@ class Supervisor:
         return cls(Assembly(settings, models or {}, servers, agents, checks or {}, clock))
 
     def __repr__(self) -> str:
-        """Show the state, servers and journal, without waiting for a thread."""
+        """Show the state, surfaces and journal, without waiting for a thread."""
         state = "stopped" if self._leftovers is not None else "stopping" if self._assembly.client.closed else "running"
         names = ", ".join([*(surface.name for surface in self._assembly.surfaces), *self.settings.mcp_servers])
         journal = self.settings.journal.path or "in memory"
@@ -188,7 +188,7 @@ class Supervisor:
             TypeError: If it is not a `Task`, or its output type has no JSON Schema.
             ValueError: If a text in it is not valid Unicode and could not be journaled, or its id contains a secret.
             JournalError: If it can't be journaled; it was not started.
-            UnknownTargetError: If it names a target that no server offers.
+            UnknownTargetError: If it names a target that no surface offers.
             TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, its
                 target can't be worked on, its model can't be built, or a file in `may_change` does not exist or could
                 not be brought back.

@@ -162,7 +162,7 @@ class Assembly:
         return named
 
     def _open_surfaces(self, surfaces: Sequence[Server], undo: ExitStack) -> None:
-        """Open the servers that have targets."""
+        """Open the surfaces that have targets."""
         settings = self.settings
         self.toolbox = Toolbox(surfaces, self.sessions, self.lanes, kinds=self.agents)
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
@@ -292,7 +292,7 @@ class Assembly:
     def stop(self, timeout: float) -> tuple[str, ...]:
         """Stop the parts from the intake down to the event loop.
 
-        In order: intake, clock, jobs, agents, servers, lanes, sessions, root, models, event stream, journal, log,
+        In order: intake, clock, jobs, agents, surfaces, lanes, sessions, root, models, event stream, journal, log,
         watchdog, event loop.
         """
         self.client.closed = True
@@ -352,7 +352,7 @@ class Assembly:
         """Open the MCP sessions, and drop optional ones that can't start.
 
         Returns:
-            The reasons by the names of their servers.
+            The reasons by the names of their MCP servers.
         """
         if not self.sessions:
             return {}
@@ -393,7 +393,7 @@ class Assembly:
 
 
 def _all_surfaces(settings: Settings, surfaces: Sequence[Server], clock: Clock | None) -> list[Server]:
-    """Create the settings' servers, and put them before the host program's."""
+    """Create the settings' surfaces, and put them before the host program's."""
     for surface in surfaces:
         if not isinstance(surface, Server):
             msg = f"servers: expected Servers, not a {type(surface).__name__}"

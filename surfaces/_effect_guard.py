@@ -259,8 +259,8 @@ def current_guard() -> EffectGuard | None:
 def committing(artifact: Path | None = None) -> Iterator[None]:
     """Commit a side effect of the running call in the body.
 
-    The file that the body writes, if any, is listed as an artifact of the call. A tool that runs without a lease, as a
-    server of its own, is not restricted.
+    The file that the body writes, if any, is listed as an artifact of the call. A tool that runs without a lease, as an
+    MCP server of its own, is not restricted.
 
     Raises:
         LeaseVoidError: If the call or its lease is void. The body does not run.
@@ -299,7 +299,7 @@ def keep_version(name: str, path: Path, data: bytes) -> None:
 
     Call this before `foresee`; it blocks until the version is on the disk. It is kept only if the task names the file
     in `may_change`, and did not itself write these bytes, so that `callboard undo` can bring it back. A tool that runs
-    without a lease, as a server of its own, keeps nothing.
+    without a lease, as an MCP server of its own, keeps nothing.
 
     Args:
         name: The file's name in `may_change`: the id of its target.
@@ -320,7 +320,7 @@ def post_note(text: str) -> None:
 
     The agents see it from their next step on, among the notes of other agents, with the tool's name. The function
     blocks until the note is journaled. A call that is repeated after a crash may post the same text again; it counts
-    once. A tool that runs without a lease, as a server of its own, posts nothing.
+    once. A tool that runs without a lease, as an MCP server of its own, posts nothing.
 
     Args:
         text: 1 to 4,000 characters; agents see the first 500.

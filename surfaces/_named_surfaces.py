@@ -35,7 +35,7 @@ class NamedSurface:
     """A surface that the settings name. Its code is not imported yet."""
 
     name: str
-    """The name of its server."""
+    """The surface's name."""
     where: str
     """The place in the settings that names it."""
     entry: EntryPoint
@@ -56,7 +56,7 @@ class NamedSurface:
         return tuple(needs)
 
     def make(self, settings: Settings) -> Server:
-        """Create its server, without opening it.
+        """Create the surface, without opening it.
 
         Raises:
             SettingsError: If it can't be imported or created, or is not a `Server`.
@@ -140,10 +140,10 @@ def surface_needs(settings: Settings) -> Iterator[tuple[str, Need]]:
 
 
 def make_surfaces(settings: Settings) -> list[Server]:
-    """Create the servers of all surfaces that the settings name.
+    """Create all surfaces that the settings name.
 
     Raises:
-        SettingsError: If a requirement is missing, or a server can't be created.
+        SettingsError: If a requirement is missing, or a surface can't be created.
     """
     check_needs(surface_needs(settings))
     return [surface.make(settings) for surface in named_surfaces(settings)]

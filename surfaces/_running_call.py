@@ -86,7 +86,7 @@ class CallKeeper(Protocol):
 class Call:
     """One tool call.
 
-    If the tool runs without an agent, as a server of its own, the call has no id.
+    If the tool runs without an agent, as an MCP server of its own, the call has no id.
     """
 
     id: str = ""

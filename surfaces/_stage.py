@@ -1,4 +1,4 @@
-"""Storage folder for a server while it is open."""
+"""Storage folder for a surface while it is open."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Stage:
     def __init__(
         self, server: str, journal: Path | None = None, elapsed: Callable[[], Seconds] = time.monotonic
     ) -> None:
-        """Create the stage of a server.
+        """Create the stage of a surface.
 
         Args:
-            server: The server's name.
+            server: The surface's name.
             journal: The file of the supervisor's journal, if it has one.
             elapsed: Returns seconds on the supervisor's monotonic clock.
         """

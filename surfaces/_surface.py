@@ -1,4 +1,4 @@
-"""Base class of servers: a surface and its MCP tools."""
+"""Base class of surfaces, and their MCP tools."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Mark:
 
 @dataclass(frozen=True)
 class SurfaceTool:
-    """One MCP tool of a server, with its effect and agents."""
+    """One MCP tool of a surface, with its effect and agents."""
 
     tool: ToolFunction
     type: CommandType
@@ -94,7 +94,7 @@ def tool(
     offered: bool = True,
     seconds: Seconds | None = None,
 ) -> Callable[[_F], _F]:
-    """Mark a method of a server as an MCP tool.
+    """Mark a method of a surface as an MCP tool.
 
     Models read the first paragraph of the docstring. The signature gives the schema. A synchronous method runs on its
     target's lane, an ``async`` method on the event loop. It raises `ToolError` with a text for the model.
@@ -135,7 +135,7 @@ class Server(ABC):
     """A surface and its tools.
 
     All methods except `tools` and `coverage` may block. They are called on a lane (`lane`), never on an actor's thread.
-    The methods of a server whose `blocks` is false are called on the event loop, which saves waking a thread. Each of
+    The methods of a surface whose `blocks` is false are called on the event loop, which saves waking a thread. Each of
     them may be a coroutine function, which runs on the event loop.
     """
 
@@ -171,7 +171,7 @@ class Server(ABC):
         """List the surface's requirements on this machine, and whether each is met.
 
         It must be quick, and start nothing. A supervisor whose settings name the surface does not start while a
-        requirement that is not optional is missing. `callboard doctor` prints all of them. So the module of a server
+        requirement that is not optional is missing. `callboard doctor` prints all of them. So the module of a surface
         must be importable while its requirements are missing.
 
         Args:
@@ -179,13 +179,13 @@ class Server(ABC):
         """
         return ()
 
-    def open(self, stage: Stage) -> Any:  # noqa: B027 - None, or a coroutine; most servers need none
-        """Start the server's resources.
+    def open(self, stage: Stage) -> Any:  # noqa: B027 - None, or a coroutine; most surfaces need none
+        """Start the surface's resources.
 
-        Called once, before any other method, concurrently with the `open` of other servers.
+        Called once, before any other method, concurrently with the `open` of other surfaces.
 
         Raises:
-            Exception: If the server can't work here. The supervisor then reports the reason, and does not start.
+            Exception: If the surface can't work here. The supervisor then reports the reason, and does not start.
         """
 
     def close(self) -> Any:  # noqa: B027 - as `open`
@@ -231,7 +231,7 @@ class Server(ABC):
     def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target | Awaitable[Target]:
         """Open an application, and return its window.
 
-        A server that overrides this gives HostAgents the tool ``open_in_<name>``. It is also called when a subtask is
+        A surface that overrides this gives HostAgents the tool ``open_in_<name>``. It is also called when a subtask is
         assigned to an application that names no tool of its own in `Target.start`. It runs on the lane of the
         application's group. The window belongs to the task if its `owner` is the session of `current_call`.
 
@@ -248,7 +248,7 @@ class Server(ABC):
     def stop(self, target: Target) -> Awaitable[None] | None:
         """Close a window.
 
-        A server that overrides this gives HostAgents the tool ``close_in_<name>``. HostAgents close only windows that
+        A surface that overrides this gives HostAgents the tool ``close_in_<name>``. HostAgents close only windows that
         their task has opened, according to `Target.owner`. It runs on the lane of the window.
 
         Raises:
@@ -270,14 +270,14 @@ class Server(ABC):
     def no_target(self, name: str) -> str:
         """Explain why a name is no target, and what to do.
 
-        It is asked when a task names a target that no server lists. Empty if unknown. It must not block.
+        It is asked when a task names a target that no surface lists. Empty if unknown. It must not block.
         """
         return ""
 
     def fingerprint(self, target: Target) -> str:
         """Return the fingerprint that an observation of the target would have now.
 
-        It is computed before each action, and repeatedly until the surface is quiet. A server should avoid making an
+        It is computed before each action, and repeatedly until the surface is quiet. A surface should avoid making an
         observation for it where it can.
 
         Raises:
@@ -288,7 +288,7 @@ class Server(ABC):
     def busy(self, target: Target) -> bool | None:
         """Return whether the target is about to change by itself.
 
-        It is, for example, while it loads or works on a request. None where the server can't tell: then two equal
+        It is, for example, while it loads or works on a request. None where the surface can't tell: then two equal
         fingerprints count as quiet.
         """
         return None
@@ -328,7 +328,7 @@ class Server(ABC):
 
         If the task may change all of them, the call needs no approval by default. So it must name every file that the
         call overwrites, and nothing if one of them has no target, or is not kept by `keep_version`. It is asked only
-        of a server that `keeps_versions`.
+        of a surface that `keeps_versions`.
 
         Args:
             target: The target that it is called on.
@@ -445,8 +445,8 @@ class Server(ABC):
     def lane(self, target: Target | None) -> str:
         """Name the lane that serializes the calls for a target.
 
-        Without a target it is the server's own lane. The targets of a group share one lane, as they share a lease. The
-        name is empty for a server that never blocks: its calls need no lane.
+        Without a target it is the surface's own lane. The targets of a group share one lane, as they share a lease. The
+        name is empty for a surface that never blocks: its calls need no lane.
         """
         if not self.blocks and not self.affine:
             return ""
@@ -479,12 +479,12 @@ def harmless_reads(hazards: _F) -> _F:
 
 
 def reads_are_harmless(surface: Server) -> bool:
-    """Return whether a server's `hazards` has the mark of `harmless_reads`."""
+    """Return whether a surface's `hazards` has the mark of `harmless_reads`."""
     return getattr(surface.hazards, _HARMLESS, False)
 
 
 def observed(surface: Server, target: Target, look: Look) -> Observation:
-    """Observe a target, whether or not the server's `observe` takes a `look`."""
+    """Observe a target, whether or not the surface's `observe` takes a `look`."""
     observe: Callable[..., Observation] = surface.observe
     return observe(target, look) if _takes_look(getattr(observe, "__func__", observe)) else observe(target)
 
@@ -510,7 +510,7 @@ def collect(owner: object) -> tuple[SurfaceTool, ...]:
 
 
 _BUILT: weakref.WeakKeyDictionary[Callable[..., Any], SurfaceTool] = weakref.WeakKeyDictionary()
-"""Tools by function, not bound to a server: building a schema takes some milliseconds."""
+"""Tools by function, not bound to a surface: building a schema takes some milliseconds."""
 
 
 def _unbound(*_: object) -> None:

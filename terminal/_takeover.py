@@ -78,7 +78,7 @@ def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) 
         if settings.models.of(kind) is None and history.task.model is None:
             fail(f"{task_id} needs a model for {assign.address}, and models.{kind} names none{_ELSEWHERE}")
         if target is not None and target.server not in surfaces:
-            fail(f"{task_id} works on {target.id} of the server {target.server!r}, which is not there{_ELSEWHERE}")
+            fail(f"{task_id} works on {target.id} of the surface {target.server!r}, which is not there{_ELSEWHERE}")
     for ask in history.waiting:
         if who.gives_up(ask):
             what = asked(ask) if isinstance(ask, Question) else ask.reason

@@ -227,12 +227,12 @@ _STYLES = {"read": "green", "idempotent": "yellow", "once": "magenta"}
 
 
 def list_tools(console: Console, settings: Settings, name: str | None, *, as_json: bool) -> bool:
-    """Print the tools of all servers, of one, or one tool.
+    """Print the tools of the settings' surfaces and MCP servers.
 
-    The servers are those in the settings.
+    A name selects one of these, or one tool.
 
     Returns:
-        Whether all requested servers answered, except for optional ones.
+        Whether all that were asked answered, except for optional MCP servers.
     """
     named, query = (*SHIPPED, *settings.surfaces, *settings.mcp_servers), name or ""
     # the one to ask for the tool; empty if each may have it
@@ -263,10 +263,10 @@ def _chosen(listed: Sequence[SurfaceListing], name: str) -> list[SurfaceListing]
             *(listing.name for listing in listed),
             *(tool.name for listing in listed for tool in listing.tools),
         ]
-        overview = f"servers are: {', '.join(s.name for s in listed)}" if listed else _NOTHING
+        overview = f"there are: {', '.join(s.name for s in listed)}" if listed else _NOTHING
         hint = did_you_mean(name, known_names, overview)
         failed = "".join(f"\n{listing.failed}" for listing in listed if listing.failed)
-        fail(f"there is no server or tool {name!r}{hint}{failed}")
+        fail(f"there is no surface, MCP server or tool {name!r}{hint}{failed}")
     return selection
 
 

@@ -34,7 +34,7 @@ class MemoryServer(Server):
         Args:
             targets: Its targets; `window`, `device` and `shell` make them.
             controls: The controls of each of its targets, by id, with their text.
-            name: The server's name; the targets must carry it.
+            name: The surface's name; the targets must carry it.
         """
         self.name = name
         self._targets = {target.id: target for target in targets}

@@ -57,10 +57,10 @@ class SurfaceSuite:
     make: Callable[[Path], SurfaceCase]
 
     def test_targets_are_stable(self, tmp_path: Path) -> None:
-        """Two lists are equal, ids are unique, and the server is named.
+        """Two lists are equal, ids are unique, and the surface is named.
 
-        The lists may come from two servers: a task that a crash interrupted resumes with the target of the same id, at
-        a new server.
+        The lists may come from two instances: a task that a crash interrupted resumes with the target of the same id,
+        at a new instance of the surface.
         """
         case = self.make(tmp_path)
         with opened(case) as alone:
@@ -69,12 +69,12 @@ class SurfaceSuite:
             ids = [target.id for target in first]
             assert len(ids) == len(set(ids)), f"two targets have one id: {sorted(ids)}"
             strangers = [target.id for target in first if target.server != alone.surface.name]
-            assert not strangers, f"`Target.server` of {strangers[0]} is not {alone.surface.name!r}, the server's name"
+            assert not strangers, f"`Target.server` of {strangers[0]} is not {alone.surface.name!r}, the surface's name"
             alone.target(case.target)
         with opened(case) as alone:
             later = {(target.id, target.address) for target in alone.targets()}
         assert later == {(target.id, target.address) for target in first}, (
-            "a new instance of the server lists other targets, though nothing changed: "
+            "a new instance of the surface lists other targets, though nothing changed: "
             "derive ids and addresses from the targets"
         )
 

@@ -151,7 +151,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class LocalTool(BoundTool):
-    """A tool of an in-process server.
+    """A tool of an in-process surface.
 
     It has the same schema as over MCP, without the protocol.
     """
@@ -228,23 +228,23 @@ class LocalTool(BoundTool):
     def same_facts(self, query: Asked) -> Facts | None:
         """Return the tool's own hazards.
 
-        None if the server or the rules inspect calls.
+        None if the surface or the rules inspect calls.
         """
         looks = self._asks or self._asks_effect or query.arguments or query.resources or query.explain
         return None if looks else self._marked
 
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:
-        """Call a method of the server on the tool's lane."""
+        """Call a method of the surface on the tool's lane."""
         return await self._lanes.run(self._lane, functools.partial(method, *arguments))
 
     async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
-        """Ask the server; empty if it raises."""
+        """Ask the surface; empty if it raises."""
         return await self._text_of("replaced", arguments)
 
     async def facts(self, arguments: Mapping[str, JsonValue], task_files: Collection[str], query: Asked) -> Facts:
-        """Combine the tool's hazards with the server's facts.
+        """Combine the tool's hazards with the surface's facts.
 
-        The server may inspect its surface.
+        The surface may look at the target for them.
         """
         surface, target, name = self._surface, self._target, self.info.name
         hazards = self._hazards
@@ -297,7 +297,7 @@ class LocalTool(BoundTool):
         return {name: value for name, value in received.items() if name not in self.binds}
 
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
-        """Ask the server, if its versions can be kept."""
+        """Ask the surface, if its versions can be kept."""
         if self._target is None or not self._surface.keeps_versions:
             return ()
         unbound_arguments = self._unbound(self._received(arguments))
@@ -307,11 +307,11 @@ class LocalTool(BoundTool):
         return paths
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
-        """Ask the server; empty if it raises."""
+        """Ask the surface; empty if it raises."""
         return await self._text_of("expected", arguments)
 
     async def _text_of(self, method: str, arguments: Mapping[str, JsonValue]) -> str:
-        """Ask the server for an optional text about a call."""
+        """Ask the surface for an optional text about a call."""
         if self._target is None or not _overrides(self._surface, method):
             return ""
         try:
@@ -322,7 +322,7 @@ class LocalTool(BoundTool):
         return text
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
-        """Ask the server, which may inspect its surface."""
+        """Ask the surface, which may look at the target."""
         outcome: Probe = await self._ask(self._surface.probe, self._target, intent, foreseen, fingerprint)
         return outcome
 
@@ -364,7 +364,7 @@ class LocalTool(BoundTool):
 
 
 def _overrides(surface: Server, method: str) -> bool:
-    """Return whether a server has a method of its own."""
+    """Return whether a surface has a method of its own."""
     return getattr(getattr(surface, method), "__func__", None) is not getattr(Server, method)
 
 
@@ -394,7 +394,7 @@ def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
     """Convert a tool's answer to JSON: its structured content, else its text.
 
     Raises:
-        ToolFailure: If it is an error, also in the form ``{"success": false}`` that some servers use.
+        ToolFailure: If it is an error, also in the form ``{"success": false}`` that some MCP servers use.
     """
     text = "\n".join(block.text for block in result.content if block.type == "text")
     content: JsonValue = result.structured_content if result.structured_content is not None else (text or None)
@@ -420,7 +420,7 @@ def _check_success(answer: JsonValue, text: str) -> None:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Parse a text as JSON, which many servers answer with.
+    """Parse a text as JSON, which many MCP servers answer with.
 
     None if it is not JSON.
     """
@@ -446,7 +446,7 @@ def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -
 def effect_of(annotations: Any, *, trusted: bool) -> Effect:
     """Read a tool's effect from MCP's annotations.
 
-    Those of an untrusted server are ignored.
+    Those of an untrusted MCP server are ignored.
     """
     if not trusted or annotations is None:
         return Effect.ONCE

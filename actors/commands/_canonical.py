@@ -81,8 +81,8 @@ def by_schema(
         root: The schema that references are resolved in; by default `schema` itself.
 
     Returns:
-        The arguments, and the names of those whose type the schema does not declare: it is unknown how a server
-        reads them.
+        The arguments, and the names of those whose type the schema does not declare: it is unknown how an
+        MCP server reads them.
     """
     root = schema if root is None else root
     parts = _merged(schema, root, _NESTED).get("properties", {})
@@ -137,7 +137,7 @@ def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], remaining_dep
     if isinstance(value, list) and "array" in named:
         converted_items = [_value(schema.get("items"), item, root, remaining_depth - 1) for item in value]
         return [item for item, _ in converted_items], all(exact for _, exact in converted_items)
-    # where the schema allows another type too, a server may read a text as a value of that type
+    # where the schema allows another type too, an MCP server may read a text as a value of that type
     typed = bool(named) and (named <= _TEXT or not isinstance(value, str))
     return canonical(value), typed or "enum" in schema or "const" in schema
 

@@ -34,7 +34,7 @@ _LISTED = 20
 
 
 class TargetLookup:
-    """Lists the targets of all servers, each on its lane.
+    """Lists the targets of all surfaces, each on its lane.
 
     Blocks; for the host program's threads.
     """
@@ -49,7 +49,7 @@ class TargetLookup:
     ) -> None:
         """Create it.
 
-        `seconds` limits each server, `kinds` are the agents that targets are offered to.
+        `seconds` limits each surface, `kinds` are the agents that targets are offered to.
         """
         self._kinds = kinds
         self._surfaces = surfaces
@@ -63,8 +63,8 @@ class TargetLookup:
         A plan's targets are looked up when their round begins, since an earlier step may create them.
 
         Raises:
-            UnknownTargetError: If no server offers a target.
-            TaskRefusedError: If a target is an application, or can't be found while a server can't list its targets;
+            UnknownTargetError: If no surface offers a target.
+            TaskRefusedError: If a target is an application, or can't be found while a surface can't list its targets;
                 or if a task may change a file that does not exist.
         """
         if all(task.target is None and not task.may_change for task in tasks):
@@ -97,7 +97,7 @@ class TargetLookup:
                 None if None in names_by_task else {name for task_names in names_by_task for name in task_names or ()}
             )
             digests = self._lanes.submit("digests of files", functools.partial(digests_of, paths, names)).result()
-        except Exception as error:  # third-party code boundary: a server of the host program
+        except Exception as error:  # third-party code boundary: a surface of the host program
             msg = f"the files that the checks compare can't be read: {reason_of(error)}"
             raise TaskRefusedError(msg) from error
         for task in tasks:
@@ -122,7 +122,7 @@ class TargetLookup:
         try:
             paths = join_files(self._ask_surface(surface, surface.files) for surface in self._surfaces)
             read = self._lanes.submit("contents of files", lambda: contents_within(paths, MOST_KEPT)).result()
-        except Exception as error:  # third-party code boundary: a server of the host program
+        except Exception as error:  # third-party code boundary: a surface of the host program
             msg = f"the files that the judge compares can't be read: {reason_of(error)}"
             raise TaskRefusedError(msg) from error
         if isinstance(read, int):
@@ -134,14 +134,14 @@ class TargetLookup:
         return read
 
     def _ask_surface(self, surface: Server, method: Callable[[], Any]) -> Any:
-        """Call a method of a server on its lane."""
+        """Call a method of a surface on its lane."""
         answer: Any = self._lanes.submit(surface.lane(None) or surface.name, method).result(self._seconds)
         if inspect.iscoroutine(answer):
             answer = self._loop.submit(answer).result(self._seconds)
         return answer
 
     def _no_target(self, name: str) -> str:
-        """Ask the servers why a name can't be a target."""
+        """Ask the surfaces why a name can't be a target."""
         return next(filter(None, (surface.no_target(name) for surface in self._surfaces)), "")
 
     def listed(self) -> tuple[Target, ...]:
@@ -149,25 +149,25 @@ class TargetLookup:
         return self._listed()[0]
 
     def refuse_shared_ids(self, owners: Collection[str]) -> None:
-        """Refuse MCP servers whose target has the id of another server's target.
+        """Refuse MCP servers whose target has the id of another surface's target.
 
         Raises:
             SettingsError: If two targets share an id: a task that names it would be ambiguous.
         """
-        servers_by_target: dict[str, str] = {}
+        surfaces_by_target: dict[str, str] = {}
         for target in self.listed() if owners else ():
-            first_server = servers_by_target.setdefault(target.id, target.server)
-            if first_server != target.server and {first_server, target.server} & set(owners):
+            first_surface = surfaces_by_target.setdefault(target.id, target.server)
+            if first_surface != target.server and {first_surface, target.server} & set(owners):
                 msg = (
-                    f"mcpServers: {first_server!r} and {target.server!r} both offer a target {target.id!r}; "
+                    f"mcpServers: {first_surface!r} and {target.server!r} both offer a target {target.id!r}; "
                     "give the MCP server another name, or `surface: false`"
                 )
                 raise SettingsError(msg)
 
     def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
-        """List all servers' targets, each within a time limit.
+        """List all surfaces' targets, each within a time limit.
 
-        Failed servers do not hide the others.
+        Failed surfaces do not hide the others.
         """
         refuse_own_thread("looking for targets")
         answers = [
@@ -183,7 +183,7 @@ class TargetLookup:
                     listed = self._loop.submit(listed).result(self._seconds)
                 for target in listed:
                     targets += Target.model_validate(target).offers(self._kinds)
-            except Exception as error:  # third-party code boundary: a server of the host program
+            except Exception as error:  # third-party code boundary: a surface of the host program
                 down = TaskRefusedError(f"the targets of {surface.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error
         return tuple(targets), down

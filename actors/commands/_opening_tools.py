@@ -1,6 +1,6 @@
 """Tools that let HostAgents open and close targets.
 
-They exist for servers with `start` and `stop`.
+They exist for surfaces with `start` and `stop`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PAUSE = 0.05
 
 
 def opener(surface: str) -> str:
-    """Name the tool that opens the applications of a server."""
+    """Name the tool that opens the applications of a surface."""
     return f"{OPEN}{surface}"
 
 
 def opening_tools(surface: Server) -> tuple[SurfaceTool, ...]:
-    """Make the tools that open and close the targets of a server."""
+    """Make the tools that open and close the targets of a surface."""
 
     def open_application(
         application: Annotated[str, Field(description="The application, by its id.")],
@@ -53,7 +53,7 @@ def opening_tools(surface: Server) -> tuple[SurfaceTool, ...]:
 
 
 def _has(surface: Server, method: str) -> bool:
-    """Return whether a server overrides a method.
+    """Return whether a surface overrides a method.
 
     A tool of the same name does not count.
     """

@@ -53,7 +53,7 @@ class Facts:
 
     hazards: frozenset[Hazard] = frozenset()
     effect: Effect | None = None
-    """The effect of this call, if its server determines it for each call; None: the tool's effect."""
+    """The effect of this call, if its surface determines it for each call; None: the tool's effect."""
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     """The arguments as the tool receives them, in canonical form."""
     inexact: frozenset[str] = frozenset()
@@ -193,7 +193,7 @@ def _has(rule: PolicyRule, facts: Facts, name: str, pattern: str) -> bool:
     if isinstance(value, bool) or not (isinstance(value, int | float) or name in facts.inexact):
         return False
     with contextlib.suppress(InvalidOperation):
-        return Decimal(pattern) == Decimal(text)  # an operator may write 1000.0, and a server read 1e3 as a number
+        return Decimal(pattern) == Decimal(text)  # an operator may write 1000.0, and an MCP server read 1e3 as a number
     return False
 
 

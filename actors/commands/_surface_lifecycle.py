@@ -1,4 +1,4 @@
-"""Server lifecycle: opened concurrently when a supervisor starts, closed in reverse order."""
+"""Surface lifecycle: opened concurrently when a supervisor starts, closed in reverse order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[picture
 
 
 class SurfaceLifecycle:
-    """Opens and closes the servers of one supervisor.
+    """Opens and closes the surfaces of one supervisor.
 
     Blocks; for the host program's threads.
     """
@@ -50,13 +50,13 @@ class SurfaceLifecycle:
                 lanes.keep(surface.lane(None))
 
     def open(self, seconds: Seconds) -> None:
-        """Open all servers concurrently; `seconds` limits each of them.
+        """Open all surfaces concurrently; `seconds` limits each of them.
 
         Raises:
-            SettingsError: If servers can't be opened; it names all of them, and the others are closed again. Also if
-                a server makes pictures and Pillow is missing; then none is opened.
+            SettingsError: If surfaces can't be opened; it names all of them, and the others are closed again. Also if
+                a surface makes pictures and Pillow is missing; then none is opened.
         """
-        check_needs((f"the server {surface.name}", _PILLOW()) for surface in self._surfaces if surface.pictures)
+        check_needs((f"the surface {surface.name}", _PILLOW()) for surface in self._surfaces if surface.pictures)
         calls = [
             (surface, self._call(surface, functools.partial(surface.open, self._stages[surface.name])))
             for surface in self._surfaces
@@ -67,11 +67,11 @@ class SurfaceLifecycle:
         if failed:
             self.close(seconds)
             reasons = "; ".join(f"{name}: {reason_of(error)}" for name, error in failed.items())
-            msg = f"{'a server' if len(failed) == 1 else 'servers'} can't be opened: {reasons}"
+            msg = f"{'a surface' if len(failed) == 1 else 'surfaces'} can't be opened: {reasons}"
             raise SettingsError(msg) from next(iter(failed.values()))
 
     def close(self, seconds: Seconds) -> tuple[str, ...]:
-        """Close all servers in reverse order.
+        """Close all surfaces in reverse order.
 
         Returns the names of those that timed out or failed.
         """
@@ -81,13 +81,13 @@ class SurfaceLifecycle:
                 call = self._call(surface, surface.close)
                 concurrent.futures.wait([call], seconds)
                 if _error(call, seconds) is not None:
-                    unclosed.append(f"the server {surface.name}")
+                    unclosed.append(f"the surface {surface.name}")
             self._stages[surface.name].close()
         return tuple(unclosed)
 
     @property
     def closing(self) -> tuple[Server, ...]:
-        """The servers that close a conversation's targets after it is over."""
+        """The surfaces that close a conversation's targets after it is over."""
         return tuple(surface for surface in self._surfaces if surface.closes_after is not None)
 
     def tell_owners(self, surface: Server, tell: Callable[[str], None]) -> None:
@@ -115,7 +115,7 @@ class SurfaceLifecycle:
     async def _listed(self, surface: Server) -> Sequence[Target]:
         try:
             return await self._lanes.run(surface.lane(None), surface.targets)
-        except Exception as error:  # third-party code boundary: the server's own code
+        except Exception as error:  # third-party code boundary: the surface's own code
             _log.warning("the open targets of %s could not be listed: %s", surface.name, reason_of(error))
             return ()
 

@@ -1,4 +1,4 @@
-"""All targets and tools that the configured servers offer."""
+"""All targets and tools that the configured surfaces offer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEPT = 1000
 
 
 class Toolbox:
-    """Finds a target's server and an agent's tools on it.
+    """Finds a target's surface and an agent's tools on it.
 
     Thread-safe once built.
     """
@@ -51,10 +51,10 @@ class Toolbox:
         *,
         kinds: Collection[str] = tuple(AgentKind),
     ) -> None:
-        """Collect the servers' tools, for the known kinds of agents.
+        """Collect the surfaces' tools, for the known kinds of agents.
 
         Raises:
-            SettingsError: If a tool is for an unknown kind, or two servers have the same name, or offer HostAgents
+            SettingsError: If a tool is for an unknown kind, or two surfaces have the same name, or offer HostAgents
                 tools of the same name.
         """
         self._surfaces: dict[str, Server] = {}
@@ -66,7 +66,7 @@ class Toolbox:
         self._offered = Observation()
         for surface in surfaces:
             if surface.name in self._surfaces:
-                msg = f"two servers are called {surface.name!r}"
+                msg = f"two surfaces are called {surface.name!r}"
                 raise SettingsError(msg)
             self._surfaces[surface.name] = surface
             self._doors[surface.name] = opening_tools(surface)
@@ -75,7 +75,7 @@ class Toolbox:
                 for kind in sorted(tool.agents):
                     check_kind(f"the tool {tool.name!r} of {surface.name!r}", kind, kinds)
         self.surfaces = tuple(self._surfaces.values())
-        """The servers that have targets."""
+        """The surfaces that have targets."""
         self._check_host_tools()
 
     def _check_host_tools(self) -> None:
@@ -113,13 +113,13 @@ class Toolbox:
         yield from unmatched(rules, known_tools, kinds, lambda: [target.address.split("/")[1] for target in targets()])
 
     def surface(self, target: Target) -> Server:
-        """Return the server that offers a target.
+        """Return the surface that offers a target.
 
         Raises:
-            LookupError: If no server has that name.
+            LookupError: If no surface has that name.
         """
         if target.server not in self._surfaces:
-            msg = f"no server is called {target.server!r}"
+            msg = f"no surface is called {target.server!r}"
             raise LookupError(msg)
         return self._surfaces[target.server]
 
@@ -135,7 +135,7 @@ class Toolbox:
         return Action(tool=tool, arguments={"application": target.native.id}) if has_opener else None
 
     def offered(self, targets: Sequence[Target]) -> Observation:
-        """Build an observation of the targets of all servers.
+        """Build an observation of the targets of all surfaces.
 
         For the event loop's thread. While the targets are unchanged, all observations share one tuple of them.
         Otherwise, with hundreds of windows and tasks, the garbage collector would have to traverse millions of
@@ -161,7 +161,7 @@ class Toolbox:
                     bound = OpeningTool if tool in self._doors[surface.name] else LocalTool
                     tools[tool.name] = bound(surface, tool, native, self._lanes)
         for session in self._sessions:
-            if kind in session.everywhere or (target is not None and target.server == session.target_server):
+            if kind in session.everywhere or (target is not None and target.server == session.target_surface):
                 tools.update({tool.info.name: tool for tool in session.tools()})
         return tools
 

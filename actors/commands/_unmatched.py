@@ -41,8 +41,8 @@ def unmatched(
 
     Args:
         rules: The operator's rules.
-        tools: All tools of all servers.
-        kinds: The kinds of resource that servers name.
+        tools: All tools of all surfaces.
+        kinds: The kinds of resource that surfaces name.
         applications: Lists the applications of the current targets; called only if a rule names an application that
             no tool knows.
     """
@@ -65,7 +65,7 @@ def unmatched(
             kind, colon, _ = pattern.partition(":")
             fixed = colon and not pattern.startswith(EXPRESSION) and not set(kind) & set("*?[")
             if (fixed and kind not in kinds) or not (colon or fits(pattern, UNKNOWN) or set(pattern) & set("*?[")):
-                yield number, f"no server names resources like {pattern!r}{nearest(kind, kinds)}"
+                yield number, f"no surface names resources like {pattern!r}{nearest(kind, kinds)}"
 
 
 def nearest(name: str, candidates: Collection[str]) -> str:

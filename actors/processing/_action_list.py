@@ -83,7 +83,7 @@ class ActionList:
     """Whether the model wants an approval, in a dry run."""
     results: list[CommandResult] = field(default_factory=list)
     _effect: Effect | None = None
-    """The effect of the call that the policy ruled on last, if its server reports an effect per call."""
+    """The effect of the call that the policy ruled on last, if its surface reports an effect per call."""
 
     def __post_init__(self) -> None:
         self._recheck = Recheck(self.context, self.run, self.observation)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.02
 _VALUES: frozenset[type] = frozenset({Observation, tuple, str})
-"""Types of most answers of a server that does not block; an answer of another type may have to be awaited."""
+"""Types of most answers of a surface that does not block; an answer of another type may have to be awaited."""
 COMPARED = Look(picture=False, shown=False)
 """A look that is compared with an earlier one."""
 
@@ -116,7 +116,7 @@ async def _look(context: Context, run: Run, surface: Server, target: Target, pur
 async def snapshot(context: Context, run: Run, earlier_look: Observation | None = None) -> Observation:
     """Observe a run's target to compare it with an earlier observation.
 
-    If the server's own fingerprint shows that the target is unchanged since `earlier_look`, return `earlier_look`.
+    If the surface's own fingerprint shows that the target is unchanged since `earlier_look`, return `earlier_look`.
     """
     if (
         earlier_look is not None
@@ -135,7 +135,7 @@ async def mark(context: Context, run: Run) -> str:
 
 
 def _tells(context: Context, run: Run) -> bool:
-    """Return whether the target's server computes its own fingerprint."""
+    """Return whether the target's surface computes its own fingerprint."""
     surface = context.services.toolbox.surface(target_of(run))
     return type(surface).fingerprint is not Server.fingerprint
 
@@ -185,7 +185,7 @@ async def quiet(
 ) -> str:
     """Wait until a run's target is quiet.
 
-    The server reports whether it is busy; if it can't, two equal fingerprints in a row count as quiet. Polls with
+    The surface reports whether it is busy; if it can't, two equal fingerprints in a row count as quiet. Polls with
     exponential backoff.
 
     Args:
@@ -216,7 +216,7 @@ async def quiet(
 
 
 async def on_lane(context: Context, surface: Server, target: Target | None, look: Callable[[], _T]) -> _T:
-    """Call a server with a timeout.
+    """Call a surface with a timeout.
 
     It runs on its lane if it may block. The limit is that of a tool call.
 
@@ -254,7 +254,7 @@ async def in_time(context: Context, work: Awaitable[_T], what: str) -> _T:
 
 
 def target_of(run: Run) -> Target:
-    """Return a run's target, as its server knows it.
+    """Return a run's target, as its surface knows it.
 
     Raises:
         LookupError: If the run has no target, as a HostAgent's.

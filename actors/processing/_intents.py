@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def needs_intent(command: Command, tool: BoundTool) -> bool:
     """Return whether an action must not run twice.
 
-    The effect of this call comes first, if the server reports one; otherwise that of the tool.
+    The effect of this call comes first, if the surface reports one; otherwise that of the tool.
     """
     return (command.effect or tool.info.effect) is Effect.ONCE
 
@@ -33,11 +33,11 @@ async def intent_of(context: Context, run: Run, action: Action, tool: BoundTool,
         context: The context of the step.
         run: The run that the action belongs to.
         action: The action.
-        tool: Its tool; the server predicts the fingerprint after the action where it can.
+        tool: Its tool; the surface predicts the fingerprint after the action where it can.
         fingerprint: The surface's fingerprint before the action.
 
     Raises:
-        ToolTimeoutError: If the tool's server takes too long to predict the fingerprint.
+        ToolTimeoutError: If the tool's surface takes too long to predict the fingerprint.
     """
     return Intent(
         call_id=action.call_id,

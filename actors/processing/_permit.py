@@ -56,7 +56,7 @@ async def ruling(
 
     Raises:
         SecretRefusedError: If a model's answer names a secret where it is not granted.
-        ToolTimeoutError: If the tool's server takes too long to report the facts of the call.
+        ToolTimeoutError: If the tool's surface takes too long to report the facts of the call.
     """
     services, assign = context.services, run.assign
     task_policy = services.task_policies.of(assign.task_id)
@@ -101,10 +101,10 @@ async def ruling(
 async def explained(context: Context, run: Run, action: Action, tool: BoundTool, facts: Facts, *, reason: str) -> str:
     """Add the content that an action would replace to its ruling.
 
-    The tool's server may have to read its surface for that, so only a person's question is worth it.
+    The tool's surface may have to look at the target for that, so only a person's question is worth it.
 
     Raises:
-        ToolTimeoutError: If the tool's server takes too long.
+        ToolTimeoutError: If the tool's surface takes too long.
     """
     if Hazard.OVERWRITES not in facts.hazards:
         return reason

@@ -165,7 +165,7 @@ def _coverable(observation: Observation, redacted: Observation, masked: list[Con
         msg = f"where the control {placeless[0]}, which holds a secret, stands in it is not known"
         raise PictureError(msg)
     if observation.picture is None:
-        msg = "the server gave only one with labels of its own, in which nothing can be covered any more"
+        msg = "the surface gave only one with labels of its own, in which nothing can be covered any more"
         raise PictureError(msg)
     if len(observation.picture) > look.budget.picture:
         msg = f"it has {len(observation.picture):,} bytes; at most {look.budget.picture:,} are taken"

@@ -169,7 +169,7 @@ class Pipeline:
             DoubtError: Outcome.FAILED,
             FailedSubtaskError: Outcome.FAILED,
             UnfoundedFinishError: Outcome.FAILED,
-            ToolError: Outcome.FAILED,  # of a look: the server gives the reason, such as a damaged document
+            ToolError: Outcome.FAILED,  # of a look: the surface gives the reason, such as a damaged document
         }
         return StepFailure.model_validate(
             {

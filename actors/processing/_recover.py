@@ -90,7 +90,7 @@ async def _has_changed(context: Context, run: Run, new_observation: Observation,
     """Return whether the surface changed unexpectedly.
 
     It counts only if the remaining actions may have side effects. This concerns surfaces that only calls change. If the
-    server foresaw no result of the last action, its change can't be told from a change by another program: then the
+    surface foresaw no result of the last action, its change can't be told from a change by another program: then the
     model observes the surface and decides again.
     """
     target, decided = run.assign.target, acted_on(run)

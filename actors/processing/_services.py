@@ -78,9 +78,9 @@ def digest(*what: object) -> str:
 
 @dataclass
 class ListedTargets:
-    """Cache of all servers' targets as agents see them.
+    """Cache of all surfaces' targets as agents see them.
 
-    It is recomputed if a server's list changes.
+    It is recomputed if a surface's list changes.
     """
 
     lists: Sequence[Sequence[Target]] = ()
@@ -93,7 +93,7 @@ class ListedTargets:
     def update(self, lists: Sequence[Sequence[Target]], offers: Callable[[Target], tuple[Target, ...]]) -> None:
         """Update the cache.
 
-        `offers` returns the targets that agents see for one of a server.
+        `offers` returns the targets that agents see for one of a surface.
         """
         if len(lists) == len(self.lists) and all(map(operator.is_, lists, self.lists)):
             return

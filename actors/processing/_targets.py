@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 async def collect_targets(context: Context, run: Run) -> Observation:
-    """List all servers' targets; a failing server becomes a note."""
+    """List all surfaces' targets; a failing surface becomes a note."""
     lists: list[Sequence[Target]] = []
     notes: list[str] = []
     for surface in context.services.toolbox.surfaces:
         try:
             lists.append(await on_lane(context, surface, None, surface.targets))
-        except Exception as error:  # any error: a server that is down must not hide the others
+        except Exception as error:  # any error: a surface that is down must not hide the others
             notes.append(f"the targets of {surface.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
     has_own_model = context.services.task_models.named(task_id)

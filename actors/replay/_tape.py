@@ -200,7 +200,7 @@ class Tape:
     def refused(self) -> str:
         """Return the error of the next action.
 
-        It has one if its server was too slow to run it; else the text is empty.
+        It has one if its surface was too slow to run it; else the text is empty.
         """
         if not isinstance(self.message, StepDone) or self.done >= len(self.message.record.results):
             return ""

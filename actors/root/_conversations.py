@@ -116,7 +116,7 @@ class Idle:
 
 
 class Closing:
-    """Clean-up after conversations: servers close the targets they opened.
+    """Clean-up after conversations: surfaces close the targets they opened.
 
     Runs on the root's thread.
     """
@@ -135,7 +135,7 @@ class Closing:
         dispatch.on(CloseOpened, self.due)
 
     def restored(self) -> None:
-        """Ask the servers for targets that an earlier process left open.
+        """Ask the surfaces for targets that an earlier process left open.
 
         It runs after the restore, so that conversations with a resumed task keep theirs.
         """

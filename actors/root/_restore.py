@@ -200,7 +200,7 @@ def _with_subtasks(assign: Assign, recovered: RecoveredTask) -> Assign:
 def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ()) -> str:
     """Name the things that a recovered task lacks in this process.
 
-    A task needs its own secrets, or they could not be redacted. It needs the models of its agents and the servers of
+    A task needs its own secrets, or they could not be redacted. It needs the models of its agents and the surfaces of
     their targets, or it could only fail.
 
     Args:
@@ -232,5 +232,5 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
         elif kind not in services.models and not (kind == AgentKind.HOST and follows):
             reasons.append(f"no model is set for {kind} agents")
         if run.target is not None and run.target.server not in surfaces:
-            reasons.append(f"no server is called {run.target.server!r}")
+            reasons.append(f"no surface is called {run.target.server!r}")
     return "; ".join(dict.fromkeys(reasons))

@@ -1,4 +1,4 @@
-"""Desktop server: windows of applications on the user's or a private display."""
+"""Desktop surface: windows of applications on the user's or a private display."""
 
 from __future__ import annotations
 

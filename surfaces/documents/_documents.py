@@ -1,4 +1,4 @@
-"""The documents server: the documents of a folder are windows."""
+"""The documents surface: the documents of a folder are windows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ Window = Annotated[str, Field(description="The window's id or name, as listed.")
 
 
 class OfficeTools(Protocol):
-    """The interface that the server uses of an application's tools."""
+    """The interface that the surface uses of an application's tools."""
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
         """List a document's controls."""
@@ -164,7 +164,7 @@ class DocumentSurface(Server):
         return self._workspace.folder
 
     def close(self) -> None:
-        """End LibreOffice, unless another server uses it."""
+        """End LibreOffice, unless another surface uses it."""
         LIBRE_OFFICE.close()
 
     def probe(

@@ -60,7 +60,7 @@ class OfficeFailedError(Exception):
 class LibreOffice:
     """A LibreOffice with a profile of its own, started on use.
 
-    Threads may share it; one computes at a time. It ends with the last server that uses it, and with this process,
+    Threads may share it; one computes at a time. It ends with the last surface that uses it, and with this process,
     also if this is killed.
     """
 

@@ -66,7 +66,7 @@ NAMES = {
 """The names of the applications."""
 
 DOCUMENTS = "documents"
-"""The name of the documents server."""
+"""The name of the documents surface."""
 
 _MOST_FILES = 20_000
 """The most files of a workspace that are listed for checks."""

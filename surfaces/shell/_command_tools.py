@@ -324,5 +324,5 @@ def _json_of(output: Output) -> JsonValue:
 def _file_of(output: Output) -> object:
     try:
         return current_call().artifact(output.path.read_bytes(), "text/plain")
-    except ValueError:  # a server without an agent
+    except ValueError:  # a stand-alone server
         return output.path

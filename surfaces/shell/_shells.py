@@ -1,4 +1,4 @@
-"""The shell server: each shell of the settings is a target."""
+"""The shell surface: each shell of the settings is a target."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _END_SECONDS = 5.0
 
 
 class ShellSurface(Server):
-    """The server of shells on this and other machines.
+    """The surface of shells on this and other machines.
 
     Args:
         shells: The settings of each shell, by its name.

@@ -1,4 +1,4 @@
-"""A dispatcher on a server in memory, and real MCP servers."""
+"""A dispatcher on a surface in memory, and real MCP servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools that open and close targets: their servers, and their arguments."""
+"""The tools that open and close targets: their surfaces, and their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server may state the effect of repeating each call: the rules, the journal and the result go by that."""
+"""A surface may state the effect of repeating each call: the rules, the journal and the result go by that."""
 
 from __future__ import annotations
 

@@ -128,8 +128,8 @@ THEIRS = KnownTool("mail.send", frozenset(), None)
         ({"resource": "*.xlsx"}, ""),
         ({"resource": "re:anything"}, ""),
         ({"resource": "unknown"}, ""),
-        ({"resource": "shet:Payroll"}, "no server names resources like 'shet:Payroll'; did you mean 'sheet'?"),
-        ({"resource": "Payroll"}, "no server names resources like 'Payroll'"),
+        ({"resource": "shet:Payroll"}, "no surface names resources like 'shet:Payroll'; did you mean 'sheet'?"),
+        ({"resource": "Payroll"}, "no surface names resources like 'Payroll'"),
     ],
 )
 def test_rule_that_never_matches_is_reported_with_the_nearest_name(rule, reason):

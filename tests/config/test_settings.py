@@ -542,7 +542,7 @@ def test_a_mistyped_kind_is_refused_with_the_nearest_one(write):
 )
 def test_surface_name_that_does_not_fit_an_address_is_refused(section, name, why):
     given = {"mcpServers": {name: {"command": "x"}}, "surfaces": {name: {}}}[section]
-    with pytest.raises(SettingsError, match="a server's name becomes a part of addresses") as refused:
+    with pytest.raises(SettingsError, match="it becomes a part of addresses") as refused:
         Settings.load(**{section: given})
     assert why in str(refused.value)
 

@@ -101,7 +101,7 @@ WRITES = {
 
 @pytest.fixture
 def surfaces(tmp_path):
-    """Give both servers on one folder."""
+    """Give both surfaces on one folder."""
     lay_out(tmp_path)
     stage = Stage("shells")
     shell = ShellSurface({"box": ShellSettings(cwd=tmp_path, isolated=False)})

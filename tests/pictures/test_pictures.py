@@ -236,7 +236,7 @@ def test_control_filled_with_a_secret_is_black_for_the_next_subtask(start):
         ({}, {"picture": b"GIF89a"}, "not a PNG, or is damaged"),
         ({}, {"picture": bytes(30_000_000)}, "30,000,000 bytes; at most 20,000,000"),
     ],
-    ids=["no box", "an empty box", "text", "title", "the server's own labels", "a GIF", "too large"],
+    ids=["no box", "an empty box", "text", "title", "the surface's own labels", "a GIF", "too large"],
 )
 def test_a_picture_that_may_show_a_secret_or_can_t_be_read_is_withheld(start, changes, more, why):
     form = Form(key=changes)
@@ -266,7 +266,7 @@ def test_without_pillow_a_picture_is_shown_only_if_nothing_is_to_be_hidden(start
 
 def test_surface_with_pictures_does_not_start_without_pillow(start, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(SettingsError, match="the server forms: the package 'PIL' is missing: pip install 'callboard"):
+    with pytest.raises(SettingsError, match="the surface forms: the package 'PIL' is missing: pip install 'callboard"):
         start(servers=[Form()])
 
 

@@ -78,7 +78,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
 
     A model is a function or a list of answers.
 
-    ``surface`` is the class of its server.
+    ``surface`` is the class of its surface.
     """
     lanes = Lanes()
 

@@ -129,7 +129,7 @@ def test_an_approved_read_is_not_asked_about_again_after_a_crash(begin, until, t
     assert_replays(tmp_path / "journal.db", "t")
 
 
-# Servers that need not be asked
+# Surfaces that need not be asked
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_surface_that_overrides_hazards_is_asked_about_reads(start, until, wor
 
 
 THEIRS = '''
-"""A server of a third party."""
+"""An MCP server of a third party."""
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations

@@ -430,7 +430,7 @@ WRITES = {"chmod", "copyfile", "copytree", "fchmod", "lchmod", "makedirs", "mkdi
 WRITERS = {
     "callboard.config._private": "checks each path first",
     "callboard.journal._reader": "copies a journal into a temporary folder",
-    "callboard.surfaces.desktop._holder": "a program of its own, in a temporary folder and in the server's",
+    "callboard.surfaces.desktop._holder": "a program of its own, in a temporary folder and in the surface's",
     "callboard.surfaces.documents.excel._calculator": "a program of its own, in a temporary folder",
     "callboard.surfaces.documents.excel._engines": "fills a temporary folder",
     "callboard.surfaces.documents._folder_tools": "makes the folders of a workspace that a task asks for",

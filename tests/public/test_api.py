@@ -155,7 +155,7 @@ def test_tool_error_is_callboards_own():
 
 
 class Refusing(MemoryServer):
-    """A server whose tool raises the error that it is given."""
+    """A surface whose tool raises the error that it is given."""
 
     error: Exception
 

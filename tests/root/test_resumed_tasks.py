@@ -561,7 +561,7 @@ def wrong_start(start, path, stage, what):
 
 
 @pytest.mark.parametrize(
-    ("what", "lacks"), [("model", "no model is set for app agents"), ("server", "no server is called 'memory'")]
+    ("what", "lacks"), [("model", "no model is set for app agents"), ("surface", "no surface is called 'memory'")]
 )
 def test_a_process_without_a_tasks_model_or_surface_leaves_it_to_another(start, begun, until, tmp_path, what, lacks):
     for left in ("abc", "ab"):

@@ -94,7 +94,7 @@ def test_a_model_that_a_stop_breaks_has_not_failed(begin, breaks):
 
 
 class GivingUp(MemoryServer):
-    """A server whose tool fails while the supervisor stops: as it is told to, or for a reason of its own."""
+    """A surface whose tool fails while the supervisor stops: as it is told to, or for a reason of its own."""
 
     def __init__(self, told):
         super().__init__(MemoryServer.window())

@@ -27,8 +27,8 @@ class Slow(MemoryServer):
         self.in_time = self.released.wait(PATIENCE)
 
 
-def started(*servers, **models):
-    return Supervisor.start(Settings.load(), models=models or {"app": lambda _: FINISH}, servers=servers)
+def started(*surfaces, **models):
+    return Supervisor.start(Settings.load(), models=models or {"app": lambda _: FINISH}, servers=surfaces)
 
 
 async def test_leaving_async_with_does_not_block_the_loop():

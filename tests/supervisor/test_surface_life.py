@@ -1,4 +1,4 @@
-"""Servers open side by side and close in reverse; their methods may be coroutine functions, or bound to a thread."""
+"""Surfaces open side by side and close in reverse; their methods may be coroutine functions, or bound to a thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import FINISH, PATIENCE, call, lone
 
 
 class Lived(MemoryServer):
-    """A window that notes its server's events."""
+    """A window that notes its surface's events."""
 
     def __init__(self, name, life, process="one"):
         super().__init__(self.window(process, server=name), name=name)
@@ -102,7 +102,7 @@ def test_a_surface_that_does_not_close_is_named():
             raise RuntimeError(msg)
 
     supervisor = started(Stuck("a", []))
-    assert "the server a" in supervisor.stop()
+    assert "the surface a" in supervisor.stop()
 
 
 def test_a_surfaces_folder_lasts_with_a_journal_and_is_removed_without_one(tmp_path):

@@ -1,4 +1,4 @@
-"""Surfaces by name: those that ship and those of plug-ins become servers in one way."""
+"""Surfaces by name: those that ship and those of plug-ins are made in one way."""
 
 from __future__ import annotations
 

@@ -132,8 +132,8 @@ def test_only_the_mcp_server_that_is_wanted_is_started(call: Call, settings: Cal
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("wrte_range", "there is no server or tool 'wrte_range'; did you mean 'write_range'?"),
-        ("gone", "there is no server or tool 'gone'; servers are: documents"),
+        ("wrte_range", "there is no surface, MCP server or tool 'wrte_range'; did you mean 'write_range'?"),
+        ("gone", "there is no surface, MCP server or tool 'gone'; there are: documents"),
     ],
 )
 def test_unknown_name_is_reported_with_the_nearest(

@@ -589,7 +589,7 @@ class Borrowing(Pad):
 TO_END = threading.Event()
 WRONG = [
     (Shuffled, "test_targets_are_stable", "lists something else each time"),
-    (Renumbered, "test_targets_are_stable", "a new instance of the server lists other targets"),
+    (Renumbered, "test_targets_are_stable", "a new instance of the surface lists other targets"),
     (Cut, "test_an_observation_is_bounded", "left out without a note"),
     (Unpictured, "test_an_observation_is_bounded", "has no PNG picture"),
     (Costly, "test_the_fingerprint_is_equal_while_nothing_changes", "`fingerprint` looks with a picture"),
@@ -617,7 +617,7 @@ WRONG = [
     (Orphaned, "test_close_leaves_nothing", "(sleep)"),
     (Filed, "test_close_leaves_nothing", "the open file /dev/null"),
     (Listening, "test_close_leaves_nothing", "the port "),
-    (Unclosed, "test_close_leaves_nothing", "after the supervisor's stop there is still the server pads"),
+    (Unclosed, "test_close_leaves_nothing", "after the supervisor's stop there is still the surface pads"),
     (Littering, "test_close_leaves_nothing", "the file "),
     (Presuming, "test_close_leaves_nothing", "`close` raised where nothing was opened"),
     (Refusing, "test_what_was_borrowed_is_given_back", "`once` does not work: .*the ink is dry"),
@@ -663,7 +663,7 @@ ALSO = {
     Ticking: {_CRASH},
     Processed: _STOPPED,
     Orphaned: _STOPPED,
-    Unclosed: {*POINTS},  # each closes its server at its end
+    Unclosed: {*POINTS},  # each closes its surface at its end
     Refusing: {_CRASH, "test_close_leaves_nothing"},
 }
 """The other points that a surface fails because of its fault: one that never does `once` can't be tried further."""

@@ -69,8 +69,8 @@ class McpSession:
         self.on_target = server.on_target
         self.agents = tuple(dict.fromkeys((*server.on_target, *server.everywhere)))
         """The kinds of agent that have its tools, on its own target or everywhere."""
-        self.target_server = f"mcp:{name}"
-        """The name of the `Server` of its target."""
+        self.target_surface = f"mcp:{name}"
+        """The name of the surface of its target."""
         self.about = About()
         self.trusted = server.trusted
         self.optional = server.optional

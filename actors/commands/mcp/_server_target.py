@@ -31,7 +31,7 @@ class McpSurface(Server):
 
     def __init__(self, session: McpSession) -> None:
         """Create it from an open session."""
-        self.name = session.target_server
+        self.name = session.target_surface
         self._session = session
         about = session.about
         title = " ".join(encodable(about.title).split())[:_LONGEST_TITLE] or session.name

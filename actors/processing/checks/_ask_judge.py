@@ -240,7 +240,7 @@ async def _pictured(context: Context, run: Run, targets: list[Target]) -> tuple[
         work = run.assign.model_copy(update={"target": target, "address": target.address})
         try:
             observation = await look_to_show(context, evolve(run, assign=work))
-        except Exception as error:  # third-party code boundary: a server of the host program
+        except Exception as error:  # third-party code boundary: a surface of the host program
             missing.append(f"{target.name} can't be seen: {reason_of(error)}")
             continue
         if observation.picture is None:

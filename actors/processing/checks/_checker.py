@@ -137,7 +137,7 @@ class Checker:
         try:
             reader = Reader(context, run, program=True)
             files, new_digests = await reader.files(), await reader.digests(None)
-        except Exception as error:  # third-party code boundary: servers of the host program
+        except Exception as error:  # third-party code boundary: surfaces of the host program
             return "", [f"the files can't be read: {reason_of(error)}"]
         inputs = context.services.check_inputs
         old_digests, written = inputs.digests(task_id), inputs.written_by_others(task_id)
@@ -237,7 +237,7 @@ class Checker:
             raise
         except CallboardError as error:
             check_reading = _CheckReading(held=False, problem=str(error))
-        except Exception as error:  # third-party code boundary: servers and functions of the host program
+        except Exception as error:  # third-party code boundary: surfaces and functions of the host program
             check_reading = _CheckReading(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")
         expected: JsonValue = check.expected
         if check.same_as is not None and not check_reading.problem:

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _NO_DOCUMENTS = frozenset({TargetKind.APPLICATION, TargetKind.DEVICE, TargetKind.SHELL})
 PART_TOOL = "read_part"
-"""The tool of a server that reads `cells`, `table`, `text` and `chart`."""
+"""The tool of a surface that reads `cells`, `table`, `text` and `chart`."""
 _PAUSE = 0.05
 _SHELL_TOOL = "run"
 _APART_TOOL = "read_command"
-"""The tool of a server that runs a shell's command apart from all others."""
+"""The tool of a surface that runs a shell's command apart from all others."""
 
 
 def check_running(lease: Lease) -> None:

@@ -1,4 +1,4 @@
-"""The suite for surfaces, on a real editor: each case has a server of its own on one display that stays."""
+"""The suite for surfaces, on a real editor: each case has a surface of its own on one display that stays."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from short_suite import short_suite
 LONG = "." * 20_000 + "!"
 """A text whose end is not visible; only the end has an effect that counts."""
 STAND = {}
-"""The editor, and the clipboard, as a person sees them: by another connection than that of the server on trial."""
+"""The editor, and the clipboard, as a person sees them: by another connection than that of the surface on trial."""
 
 
 @pytest.fixture(scope="module", autouse=True)

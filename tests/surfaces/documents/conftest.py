@@ -1,4 +1,4 @@
-"""A workspace, a server on it, and a way to call its tools as the dispatcher does."""
+"""A workspace, a surface on it, and a way to call its tools as the dispatcher does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def surface(workspace: Path) -> DocumentSurface:
-    """Give a server on the workspace."""
+    """Give a surface on the workspace."""
     return DocumentSurface(workspace)
 
 

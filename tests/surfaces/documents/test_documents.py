@@ -1,4 +1,4 @@
-"""The documents server as a whole: its tools for hosts, their schemas, and the example from end to end."""
+"""The documents surface as a whole: its tools for hosts, their schemas, and the example from end to end."""
 
 from __future__ import annotations
 
