@@ -96,7 +96,7 @@ class Intent(Message):
     fingerprint: str = ""
     """The fingerprint of the surface before it."""
     expected: str = ""
-    """The fingerprint of the surface after it, where the surface can tell."""
+    """The expected fingerprint after it, where the surface can tell."""
     noted: tuple[str, ...] = ()
     """The notes of its tool before a crash, in order (`Call.note`). The journal has rows of their own for them."""
 

@@ -90,8 +90,8 @@ async def _has_changed(context: Context, run: Run, new_observation: Observation,
     """Return whether the surface changed unexpectedly.
 
     It counts only if the remaining actions may have side effects. This concerns surfaces that only calls change. If the
-    surface foresaw no result of the last action, its change can't be told from a change by another program: then the
-    model observes the surface and decides again.
+    surface foresaw no result of the last action, the action's change can't be told from one by another program: then
+    the model observes the surface and decides again.
     """
     target, decided = run.assign.target, acted_on(run)
     if target is None or context.services.toolbox.surface(target).settles:

@@ -1,8 +1,8 @@
 """A tool call in process, over stdio and over HTTP.
 
-The same tool, which takes no time, runs on a server of each kind. The answer to ``{"calls": n}`` has for each kind the
-median seconds of a call, as in its event. ``serve-stdio`` and ``serve-http`` run the
-server alone.
+The same tool, which takes no time, runs on a surface in process and on an MCP server of each kind. The answer to
+``{"calls": n}`` has for each of them the median seconds of a call, as in its event. ``serve-stdio`` and ``serve-http``
+run the MCP server alone.
 """
 
 from __future__ import annotations
