@@ -172,7 +172,7 @@ class Assembly:
         self.surface_lifecycle.open(seconds)
         undo.callback(self.surface_lifecycle.close, STOP_SECONDS)
         self.lookup = TargetLookup(surfaces, self.lanes, self.loop, seconds, self.agents)
-        self.lookup.refuse_shared_ids([session.target_server for session in self.sessions if session.on_target])
+        self.lookup.refuse_shared_ids([session.target_surface for session in self.sessions if session.on_target])
 
     def _session(self, name: str) -> McpSession:
         from callboard.actors.commands.mcp import McpSession

@@ -689,7 +689,9 @@ def docs(
 
 @app.command("tools")
 def tools(
-    name: Annotated[str | None, typer.Argument(help="A server, or a tool; all by default.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A surface, an MCP server or a tool; all by default.", show_default=False)
+    ] = None,
     *,
     settings: SettingsPath = None,
     as_json: AsJson = False,
