@@ -90,12 +90,13 @@ def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
         assert all("description" in about for about in entry.tool.parameters["properties"].values())
 
 
-def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(surface: DocumentSurface) -> None:
+async def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(surface: DocumentSurface) -> None:
+    alone = {entry.name: entry.annotations for entry in await surface.mcp_server().list_tools()}
     for entry in surface.tools():
         reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "summarize"))
         assert (entry.effect is Effect.READ) == reads
-        assert entry.tool.annotations is not None
-        assert entry.tool.annotations.destructive_hint == entry.name.startswith("delete_")
+        annotations = alone.get(entry.name) or alone["_".join([*sorted(entry.roots), entry.name])]
+        assert (annotations.read_only_hint, annotations.destructive_hint) == (reads, entry.name.startswith("delete_"))
 
 
 async def test_alone_the_server_offers_every_tool_under_a_name_of_its_own(surface: DocumentSurface) -> None:

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from pydantic import ValidationError
 
 from callboard import FunctionModel, Settings, Supervisor, Task, answers
 from callboard.config import ShellSettings
@@ -339,8 +340,8 @@ def test_a_null_is_refused(box):
         ("read_file", {"path": "a\0b"}),
         ("search", {"text": "\0"}),
     ):
-        with pytest.raises(Exception, match="should match pattern"):
-            asyncio.run(tools[tool].run({"shell": "box", **arguments}, None))
+        with pytest.raises(ValidationError, match="should match pattern"):
+            tools[tool].validate({"shell": "box", **arguments})
 
 
 def test_a_background_command_that_ends_tells_its_code(box):
