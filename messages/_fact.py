@@ -15,7 +15,6 @@ from pydantic import Field, TypeAdapter
 from callboard.messages._base import Seconds, Timestamp
 from callboard.messages._event import Event, EventName
 from callboard.messages._texts import encodable
-from callboard.messages.events import EVENT_CLASSES
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field="kind", tag="event"):
@@ -64,6 +63,8 @@ def _events() -> TypeAdapter[list[Event]]:
 
     An event gets its own class if its data fits, and is a plain `Event` otherwise.
     """
+    from callboard.messages.events import EVENT_CLASSES
+
     typed: Any = functools.reduce(operator.or_, EVENT_CLASSES.values())
     event: Any = Annotated[typed, Field(discriminator="name")] | Event
     return TypeAdapter(list[Annotated[event, Field(union_mode="left_to_right")]])

@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from callboard.messages import Event, EventName, Fact, encodable, read_events, with_phases
-from callboard.messages.events import EventsMissed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,6 +93,8 @@ class EventFeed:
         return self._step_events.popleft() if self._step_events else None
 
     def _missed_event(self, count: int, last: int) -> Event:
+        from callboard.messages.events import EventsMissed
+
         return EventsMissed(seq=last, at=self._clock.now(), task_id=self.task_id or "", count=count)
 
     def get(self, timeout: float | None = None) -> Event | None:
