@@ -114,6 +114,9 @@ class Documents(Section):
     compute_cells: int = Field(default=200_000, ge=0)
     """The most filled cells of a workbook whose formulas are computed after an edit. In a larger one the outdated
     results are removed, and the program that opens it next computes them."""
+    cache_mb: int = Field(default=64, ge=0)
+    """The most memory for what is known about versions of large files, in megabytes. The least recently used is
+    forgotten first, and read again when a call needs it."""
 
     @property
     def wanted(self) -> bool:

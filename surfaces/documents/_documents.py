@@ -43,6 +43,7 @@ from callboard.surfaces.documents._picture_tools import PictureTools
 from callboard.surfaces.documents._save import CopyTools, SaveTools
 from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.surfaces.documents._text_tools import TextTools
+from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB
 from callboard.surfaces.documents._workspace import DOCUMENTS, NAMES, ROOTS, Snapshot, Workspace, window_of
 from callboard.surfaces.documents.calendar import CalendarTools
 from callboard.surfaces.documents.excel import ExcelTools, coverage
@@ -114,6 +115,7 @@ class DocumentSurface(Server):
         workspace: The folder; paths and links that lead out of it are refused.
         max_bytes: The largest size of a file, in bytes.
         compute_cells: The most cells of a workbook whose formulas are computed after an edit.
+        cache_mb: The most memory for what is known about versions of large files, in megabytes.
 
     Raises:
         NotADirectoryError: If the workspace is not a folder.
@@ -125,8 +127,15 @@ class DocumentSurface(Server):
     hazards_of_host = True
     settles = False  # only calls change a document, and each change is complete when its call returns
 
-    def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000, compute_cells: int = 200_000) -> None:
-        self._workspace = Workspace(workspace, max_bytes, compute_cells)
+    def __init__(
+        self,
+        workspace: Path,
+        *,
+        max_bytes: int = 50_000_000,
+        compute_cells: int = 200_000,
+        cache_mb: int = DEFAULT_CACHE_MB,
+    ) -> None:
+        self._workspace = Workspace(workspace, max_bytes, compute_cells, cache_mb)
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
         self._files = FolderTools(self._workspace)

@@ -18,7 +18,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import JsonValue
 
@@ -118,8 +118,13 @@ def replacing(workspace: Workspace, document: str, load: Callable[[Snapshot], _E
     workspace.replace(snapshot, file.to_bytes(), file.answer)
 
 
-def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
+def parts(snapshot: Snapshot, max_bytes: int, stand_ins: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
     """Unpack a document into its parts, by name.
+
+    Args:
+        snapshot: The document.
+        max_bytes: The largest size of a file.
+        stand_ins: The bytes of parts that are not unpacked here.
 
     Raises:
         ToolError: If the document is damaged, password-protected, in another format, or unpacks to more than allowed.
@@ -134,7 +139,13 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_size(archive, name, max_bytes * _UNPACKED)
-            parts_by_name = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
+            parts_by_name = {
+                entry.filename: archive.read(entry)
+                if stand_ins is None or entry.filename not in stand_ins
+                else stand_ins[entry.filename]
+                for entry in archive.infolist()
+                if not entry.is_dir()
+            }
     except zipfile.BadZipFile as error:
         raise damaged(name, "it is empty" if not data else "it is not an Office document, or is truncated") from error
     except (zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:

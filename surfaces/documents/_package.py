@@ -237,8 +237,11 @@ class Package:
                 entry = zipfile.ZipInfo(name)  # of one date: the same edit gives the same bytes
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = 0o600 << 16
-                archive.writestr(entry, self.bytes_of(name))
+                self._write(archive, entry)
         return out.getvalue()
+
+    def _write(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+        archive.writestr(entry, self.bytes_of(entry.filename))
 
     def _resolve_target(self, folder: str, target: str) -> str:
         path = target[1:] if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))

@@ -30,6 +30,7 @@ from callboard.surfaces import (
 )
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._other_formats import advice_on
+from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB, VersionCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -90,6 +91,8 @@ class Snapshot:
     """Seconds since the epoch."""
     mode: int
     """The file's permissions."""
+    cache: VersionCache = field(default_factory=VersionCache, repr=False, compare=False)
+    """Results of parsing large files, by version."""
     _parsed: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -129,13 +132,16 @@ class Workspace:
     Threads may share it.
     """
 
-    def __init__(self, folder: Path, max_bytes: int, compute_cells: int = 200_000) -> None:
+    def __init__(
+        self, folder: Path, max_bytes: int, compute_cells: int = 200_000, cache_mb: int = DEFAULT_CACHE_MB
+    ) -> None:
         if not folder.is_dir():
             msg = f"the workspace {folder} is not a folder"
             raise NotADirectoryError(msg)
         self.folder = folder.resolve()
         self.max_bytes = max_bytes
         self.compute_cells = compute_cells
+        self._cache = VersionCache(cache_mb * 1_000_000)
         self._observed_marks: dict[str, str] = {}
         self._swept: set[Path] = set()
         self._lock = threading.Lock()
@@ -264,7 +270,8 @@ class Workspace:
         with self._lock:
             if remember or document not in self._observed_marks:
                 self._observed_marks[document] = mark
-        return Snapshot(document, path, data, mark, file_status.st_mtime, stat.S_IMODE(file_status.st_mode))
+        mode = stat.S_IMODE(file_status.st_mode)
+        return Snapshot(document, path, data, mark, file_status.st_mtime, mode, self._cache)
 
     def read_unchanged(self, document: str) -> Snapshot:
         """Read a document that must be unchanged since it was last observed.

@@ -433,6 +433,7 @@ WRITERS = {
     "callboard.surfaces.desktop._holder": "a program of its own, in a temporary folder and in the surface's",
     "callboard.surfaces.documents.excel._calculator": "a program of its own, in a temporary folder",
     "callboard.surfaces.documents.excel._engines": "fills a temporary folder",
+    "callboard.surfaces.documents.excel._workbook_package": "writes into an archive in memory",
     "callboard.surfaces.documents._folder_tools": "makes the folders of a workspace that a task asks for",
     "callboard.surfaces.documents._libre_office": "fills a temporary folder",
     "callboard.surfaces.documents._office_holder": "writes to files of its own process in /proc",

@@ -13,10 +13,10 @@ from openpyxl.utils import quote_sheetname
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID, local, rels_of
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._charts import drawings_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW, REFERENCE, titles
 from callboard.surfaces.documents.excel._named_tables import tables_of
-from callboard.surfaces.documents.excel._sheet import area_of
 from callboard.surfaces.documents.excel._shift import column_number
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def all_formulas(file: ExcelFile) -> Iterator[BookFormula]:
 
 def _of_cells(sheet: Sheet) -> Iterator[BookFormula]:
     formula = q("f")
-    for (row, column), cell in list(sheet.cells.items()):
+    for (row, column), cell in list(sheet.formula_cells()):
         formula_element = cell.find(formula)
-        if formula_element is None or formula_element.get("t") == "dataTable":
+        if formula_element.get("t") == "dataTable":
             continue
         text = formula_element.text or sheet.formula(row, column)[1:]
         yield BookFormula(f"{sheet.title}!{cell.get('r')}", sheet.title, text, _cell_setter(sheet, row, column), cell)

@@ -11,8 +11,8 @@ from openpyxl.utils import get_column_letter
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_references import all_formulas, bounds_of, rewritten
-from callboard.surfaces.documents.excel._sheet import area_of
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange

@@ -10,9 +10,10 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._package import local
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._charts import drawings_of
 from callboard.surfaces.documents.excel._formula_text import translated
-from callboard.surfaces.documents.excel._sheet import area_of, where_of
+from callboard.surfaces.documents.excel._sheet import where_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

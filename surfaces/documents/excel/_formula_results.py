@@ -48,13 +48,14 @@ def need_result(sheet: Sheet, row: int, column: int) -> None:
 
 
 def _computed(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Results:
-    rows, columns = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
     title = sheet.title.casefold()
     missing = [
         (title, row, column)
-        for row, column in sheet.filled()
-        if row in rows and column in columns and sheet.is_formula(row, column) and sheet.value(row, column) is None
+        for row, column in sheet.formulas_in(cells)
+        if sheet.holds(row, column) and sheet.value(row, column) is None
     ]
+    if missing and sheet.blocks is not None and file.used_cells > file.compute_cells:
+        return {}
     return Calculation(file, Formulas.of(file), missing).run().values if missing else {}
 
 

@@ -10,7 +10,7 @@ from openpyxl.utils import get_column_letter
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import short
-from callboard.surfaces.documents.excel._sheet import area_of
+from callboard.surfaces.documents.excel._cell_elements import area_of, is_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,8 +35,10 @@ def hidden_rows(sheet: Sheet, cells: CellRange) -> list[int]:
     within = range(cells.min_row, cells.max_row + 1)
     defaults = sheet.root.find(q("sheetFormatPr"))
     if defaults is not None and defaults.get("zeroHeight") in _TRUE:
-        return [row for row in within if row not in sheet.rows or _is_flat(sheet.rows[row], "ht")]
-    return [row for row, line in sheet.rows.items() if row in within and _is_flat(line, "ht")]
+        return [row for row in within if row not in sheet.rows or is_hidden(sheet.rows[row], "ht")]
+    if sheet.blocks is not None:
+        return [row for row in sheet.blocks.hidden_rows() if row in within]
+    return [row for row, line in sheet.rows.items() if row in within and is_hidden(line, "ht")]
 
 
 def hidden_columns(sheet: Sheet, cells: CellRange) -> list[int]:
@@ -44,14 +46,10 @@ def hidden_columns(sheet: Sheet, cells: CellRange) -> list[int]:
     spans = [
         (int(entry.get("min", "1")), int(entry.get("max", "0")))
         for entry in sheet.root.iterfind(f"{q('cols')}/{q('col')}")
-        if _is_flat(entry, "width")
+        if is_hidden(entry, "width")
     ]
     across = range(cells.min_col, cells.max_col + 1)
     return [column for column in across if any(first <= column <= last for first, last in spans)]
-
-
-def _is_flat(line: Element, size: str) -> bool:
-    return line.get("hidden") in _TRUE or line.get(size) in {"0", "0.0"}
 
 
 def row_spans(rows: Iterable[int]) -> str:

@@ -11,12 +11,13 @@ from openpyxl.utils import get_column_letter
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_references import all_formulas, areas
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN
 from callboard.surfaces.documents.excel._moved_references import move_references
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._notes_and_links import merged_links, move_anchors, move_marks
-from callboard.surfaces.documents.excel._sheet import area_of, position_of
+from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._structured_references import refers_to_column
 
 if TYPE_CHECKING:

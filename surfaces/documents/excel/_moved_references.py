@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_references import all_formulas, areas, rewritten, words
 from callboard.surfaces.documents.excel._formula_text import leaves_sheet
 from callboard.surfaces.documents.excel._named_tables import tables_of
-from callboard.surfaces.documents.excel._sheet import area_of
 
 if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._shift import Shift

@@ -9,8 +9,9 @@ from openpyxl.utils import get_column_letter
 
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._charts import drawings_of
-from callboard.surfaces.documents.excel._sheet import area_of, position_of
+from callboard.surfaces.documents.excel._sheet import position_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

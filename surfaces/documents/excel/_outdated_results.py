@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from openpyxl.utils import quote_sheetname
 
 from callboard.surfaces.documents._office import q
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_references import areas, bounds_of, words
 from callboard.surfaces.documents.excel._named_tables import tables_of
-from callboard.surfaces.documents.excel._sheet import area_of, where_of
+from callboard.surfaces.documents.excel._sheet import where_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,10 +55,8 @@ class Formulas:
         for sheet in file.worksheets:
             title = sheet.title.casefold()
             tables = [table.cells for table in tables_of(sheet)]
-            for (row, column), cell in sheet.cells.items():
+            for (row, column), cell in sheet.formula_cells():
                 formula = cell.find(q("f"))
-                if formula is None:
-                    continue
                 text = formula.text or sheet.formula(row, column)[1:]
                 formulas._add((title, row, column), text, meanings)
                 for area in tables if "[" in text else ():  # [Column], without the name of its own table

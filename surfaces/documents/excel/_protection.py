@@ -9,7 +9,8 @@ from openpyxl.utils import get_column_letter
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
-from callboard.surfaces.documents.excel._sheet import area_of, where_of
+from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._sheet import where_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,10 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._find_text import find_pattern, variants_in
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_ranges import filled_positions
 from callboard.surfaces.documents.excel._cell_values import escape, unescape
-from callboard.surfaces.documents.excel._sheet import SPACE, area_of, where_of
+from callboard.surfaces.documents.excel._sheet import SPACE, where_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -60,7 +60,7 @@ def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPosition]:
     changed_formulas: list[CellPosition] = [
         (sheet.title.casefold(), row, column)
         for sheet in file.worksheets
-        for (row, column), cell in sheet.cells.items()
+        for (row, column), cell in (sheet.cells.items() if element_ids else ())
         if id(cell) in element_ids
     ]
     seeds = [*changed_cells, *changed_formulas, *formulas.volatile]

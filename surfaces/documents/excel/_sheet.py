@@ -12,11 +12,24 @@ import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from lxml import etree
-from openpyxl.utils import column_index_from_string, get_column_letter, range_boundaries
+from openpyxl.utils import column_index_from_string, get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
+from callboard.surfaces.documents.excel._cell_elements import (
+    CELL,
+    FORMULA,
+    INLINE,
+    ROW,
+    VALUE,
+    area_of,
+    drop_placeholders,
+    holds,
+    index_rows,
+    is_within,
+    parse_number,
+)
 from callboard.surfaces.documents.excel._cell_values import (
     DATE_CODE,
     Date,
@@ -33,19 +46,20 @@ from callboard.surfaces.documents.excel._cell_values import (
     to_json,
     unescape,
 )
-from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW, translated
+from callboard.surfaces.documents.excel._formula_text import translated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableMapping
 
     from pydantic import JsonValue
 
     from callboard.surfaces.documents._package import Element
+    from callboard.surfaces.documents.excel._row_blocks import RowBlocks
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
 Kind = Literal["empty", "number", "text", "truth", "error", "date"]
 _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
-_C, _V, _F, _T, _IS, _ROW = (q(name) for name in ("c", "v", "f", "t", "is", "row"))
+_T = q("t")
 _EXACT = 10**15
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?")
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -158,42 +172,27 @@ class Sheet:
     # Cells
 
     @functools.cached_property
-    def cells(self) -> dict[tuple[int, int], Element]:
+    def cells(self) -> MutableMapping[tuple[int, int], Element]:
         """The elements of the stored cells, by row and column."""
-        return self._index[1]
+        return self._index[1] if self.blocks is None else self.blocks.cells
 
     @functools.cached_property
-    def rows(self) -> dict[int, Element]:
+    def rows(self) -> MutableMapping[int, Element]:
         """The elements of the rows that the file has."""
-        return self._index[0]
+        return self._index[0] if self.blocks is None else self.blocks.rows
+
+    @functools.cached_property
+    def blocks(self) -> RowBlocks | None:
+        """The rows of a large sheet, which its tree lacks; else None."""
+        return self.file.rows_of(self.part) if self.is_grid else None
 
     @functools.cached_property
     def _index(self) -> tuple[dict[int, Element], dict[tuple[int, int], Element]]:
-        rows: dict[int, Element] = {}
-        cells: dict[tuple[int, int], Element] = {}
-        letters: dict[str, int] = {}
         data = self.root.find(q("sheetData"))
-        number = 0
-        for row in data.iterchildren(_ROW) if data is not None else ():
-            number = self._number(row.get("r"), number + 1)
-            if not 1 <= number <= LAST_ROW:
-                msg = f"there is no row {number}"
-                raise self._damaged(msg)
-            rows[number] = row
-            column = 0
-            for cell in row.iterchildren(_C):
-                reference = cell.get("r")
-                if reference is None:
-                    column += 1
-                    cell.set("r", f"{get_column_letter(column)}{number}")
-                else:
-                    name = reference.rstrip("0123456789")
-                    column = letters.get(name) or letters.setdefault(name, self._column(name))
-                cells[number, column] = cell
-            row.set("r", str(number))
+        rows, cells = index_rows(data.iterchildren(ROW) if data is not None else (), 0, self._damaged)
         if self._has_placeholders:
             self._has_placeholders = False
-            _drop_placeholders(cells)
+            drop_placeholders(cells)
         return rows, cells
 
     @functools.cached_property
@@ -207,15 +206,21 @@ class Sheet:
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Yield the cells that hold something, by row."""
-        return (position for position, cell in self.cells.items() if len(cell) and _holds(cell))
+        return (position for position, cell in self.cells.items() if len(cell) and holds(cell))
+
+    def filled_count(self) -> int:
+        """Count the cells that hold something."""
+        return sum(1 for _ in self.filled()) if self.blocks is None else self.blocks.filled()
 
     def holds(self, row: int, column: int) -> bool:
         """Return whether a cell holds something; a format alone is nothing."""
         cell = self.cells.get((row, column))
-        return cell is not None and _holds(cell)
+        return cell is not None and holds(cell)
 
     def used(self) -> CellRange | None:
         """Measure the part of the sheet that holds something."""
+        if self.blocks is not None:
+            return self.blocks.used()
         positions = list(self.filled())
         if not positions:
             return None
@@ -237,14 +242,14 @@ class Sheet:
             return None, "empty"
         kind = cell.get("t", "n")
         if kind == "inlineStr":
-            inline_text = cell.find(_IS)
+            inline_text = cell.find(INLINE)
             texts = (
                 [part.text or "" for part in inline_text.iter(_T) if part.getparent().tag != q("rPh")]
                 if len(cell)
                 else ()
             )
             return (unescape("".join(texts)), "text") if inline_text is not None else (None, "empty")
-        text = cell.findtext(_V)
+        text = cell.findtext(VALUE)
         if text is None or (not text and kind != "str"):
             return None, "empty"
         return self._parse(text, kind, cell)
@@ -255,7 +260,7 @@ class Sheet:
         if cell is None or cell.get("t", "n") != "n":
             return None
         try:
-            return float(cell.findtext(_V, ""))
+            return float(cell.findtext(VALUE, ""))
         except ValueError:
             return None
 
@@ -284,6 +289,19 @@ class Sheet:
         """Return whether a cell holds a formula."""
         return self._formula_of(row, column) is not None
 
+    def formula_cells(self) -> Iterator[tuple[tuple[int, int], Element]]:
+        """Yield the cells that hold a formula, by row and column."""
+        if self.blocks is not None:
+            return self.blocks.formula_cells()
+        return ((position, cell) for position, cell in self.cells.items() if cell.find(FORMULA) is not None)
+
+    def formulas_in(self, cells: CellRange) -> list[tuple[int, int]]:
+        """List the cells of a range that hold a formula, by row."""
+        if self.blocks is not None:
+            return self.blocks.formulas_in(cells)
+        rows, columns = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
+        return [position for position, _ in self.formula_cells() if position[0] in rows and position[1] in columns]
+
     def is_data_table(self, row: int, column: int) -> bool:
         """Return whether a cell begins a data table (what-if analysis)."""
         formula = self._formula_of(row, column)
@@ -299,7 +317,7 @@ class Sheet:
         if cell is None or kind == "empty":
             return None
         if kind == "date" and cell.get("t", "n") == "n":
-            return number_of(str(cell.findtext(_V)).strip()), False
+            return number_of(str(cell.findtext(VALUE)).strip()), False
         return value, kind == "error"
 
     def style(self, row: int, column: int) -> int:
@@ -331,13 +349,15 @@ class Sheet:
     @functools.cached_property
     def arrays(self) -> list[CellRange]:
         """The ranges of array formulas and data tables."""
+        if self.blocks is not None:
+            return self.blocks.arrays()
         kinds = {"array", "dataTable"}
         formulas = [formula for formula in self._formulas() if formula.get("t") in kinds and formula.get("ref")]
         return [area_of(formula.get("ref")) for formula in formulas]
 
     def is_within_array(self, row: int, column: int) -> bool:
         """Return whether an array formula or a data table fills a cell."""
-        return any(_within(area, row, column) for area in self.arrays)
+        return any(is_within(area, row, column) for area in self.arrays)
 
     def is_array(self, row: int, column: int) -> bool:
         """Return whether a cell holds an array formula."""
@@ -359,9 +379,9 @@ class Sheet:
         self.edit()
         old = self.array_at(row, column)
         new = CellRange(None, column, row, column + columns - 1, row + rows - 1)
-        self.cells[row, column].find(_F).set("ref", new.coord)
+        self.make(row, column).find(FORMULA).set("ref", new.coord)
         for position in [
-            position for position in self.cells if _within(old, *position) and not _within(new, *position)
+            position for position in self.cells if is_within(old, *position) and not is_within(new, *position)
         ]:
             self._empty_cell(*position)
         self.__dict__.pop("arrays", None)
@@ -406,15 +426,15 @@ class Sheet:
             serial = serial_of(value.date, self.file.epoch, where)
             self.dated.add((row, column))
             cell = self._empty_cell(row, column)
-            etree.SubElement(cell, _V).text = repr(serial)
+            etree.SubElement(cell, VALUE).text = repr(serial)
             self.show_date(row, column, code_of(value.date))
         elif isinstance(value, bool):
             cell = self._empty_cell(row, column)
             cell.set("t", "b")
-            etree.SubElement(cell, _V).text = str(int(value))
+            etree.SubElement(cell, VALUE).text = str(int(value))
         elif value is not None:
             text = check_number(value, where)
-            etree.SubElement(self._empty_cell(row, column), _V).text = text
+            etree.SubElement(self._empty_cell(row, column), VALUE).text = text
         else:
             self._empty_cell(row, column)
 
@@ -432,7 +452,7 @@ class Sheet:
     def write_formula(self, row: int, column: int, text: str) -> None:
         """Write a formula, given with its ``=``; it has no result yet."""
         cell = self._empty_cell(row, column)
-        etree.SubElement(cell, _F).text = text[1:]
+        etree.SubElement(cell, FORMULA).text = text[1:]
         self.file.formulas_moved = True
 
     def write_array(self, cells: CellRange, text: str) -> None:
@@ -440,7 +460,7 @@ class Sheet:
         for row in range(cells.min_row, cells.max_row + 1):
             for column in range(cells.min_col, cells.max_col + 1):
                 self._empty_cell(row, column)
-        formula = etree.SubElement(self.make(cells.min_row, cells.min_col), _F)
+        formula = etree.SubElement(self.make(cells.min_row, cells.min_col), FORMULA)
         formula.set("t", "array")
         formula.set("ref", cells.coord)
         formula.text = text[1:]
@@ -450,7 +470,7 @@ class Sheet:
     def set_result(self, row: int, column: int, value: float | str | bool | None, *, error: bool = False) -> None:  # noqa: FBT001 - a value
         """Write the result of a formula; None takes it away."""
         cell = self.make(row, column)
-        for old in cell.findall(_V):
+        for old in cell.findall(VALUE):
             cell.remove(old)
         cell.attrib.pop("t", None)
         if value is None:
@@ -462,15 +482,17 @@ class Sheet:
         if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
             value = int(value)
         text = str(int(value)) if isinstance(value, bool) else value if isinstance(value, str) else repr(value)
-        etree.SubElement(cell, _V).text = escape(text) if isinstance(value, str) and not error else text
+        etree.SubElement(cell, VALUE).text = escape(text) if isinstance(value, str) and not error else text
 
     def make(self, row: int, column: int) -> Element:
         """Return a cell's element, made if missing, for a change."""
         self.edit()
         cell = self.cells.get((row, column))
+        if cell is not None and self.blocks is not None:
+            cell = self.blocks.change(row).cells[row, column]
         if cell is None:
             style = self.style(row, column)
-            cell = etree.Element(_C)
+            cell = etree.Element(CELL)
             cell.set("r", f"{get_column_letter(column)}{row}")
             if style:
                 cell.set("s", str(style))
@@ -481,7 +503,7 @@ class Sheet:
         """Put a cell's element into its row."""
         line = self.make_row(row)
         index = len(line)
-        while index and line[index - 1].tag == _C and position_of(line[index - 1].get("r"))[1] > column:
+        while index and line[index - 1].tag == CELL and position_of(line[index - 1].get("r"))[1] > column:
             index -= 1
         line.insert(index, cell)
         line.attrib.pop("spans", None)
@@ -490,9 +512,11 @@ class Sheet:
     def make_row(self, row: int) -> Element:
         """Return a row's element, made if missing, for a change."""
         self.edit()
+        if self.blocks is not None:
+            return self.blocks.make_row(row)
         line = self.rows.get(row)
         if line is None:
-            line = etree.Element(_ROW)
+            line = etree.Element(ROW)
             line.set("r", str(row))
             data = self.element("sheetData")
             at = bisect.bisect(self._order, row)
@@ -509,15 +533,17 @@ class Sheet:
         if not self._shared:
             return
         self.edit()
-        for (row, column), cell in self.cells.items():
-            formula = cell.find(_F)
-            if formula is not None and formula.get("t") == "shared":
+        if self.blocks is not None:
+            self.blocks.change_all()
+        for (row, column), cell in self.formula_cells():
+            formula = cell.find(FORMULA)
+            if formula.get("t") == "shared":
                 formula.text = self.formula(row, column)[1:]
         for formula in self._formulas():
             if formula.get("t") == "shared":
                 for name in ("t", "si", "ref"):
                     formula.attrib.pop(name, None)
-        self.__dict__.pop("_shared")
+        self.__dict__.pop("_shared", None)
 
     def finish(self) -> None:
         """Update the sheet's stored dimensions after an edit."""
@@ -560,7 +586,7 @@ class Sheet:
     def _write_text(self, row: int, column: int, text: str) -> None:
         cell = self._empty_cell(row, column)
         cell.set("t", "inlineStr")
-        part = etree.SubElement(etree.SubElement(cell, _IS), _T)
+        part = etree.SubElement(etree.SubElement(cell, INLINE), _T)
         part.text = escape(text)
         if text != text.strip() or "\n" in text or "  " in text:
             part.set(SPACE, "preserve")
@@ -572,7 +598,7 @@ class Sheet:
         """Remove the content of a cell, and return its element."""
         self.written.setdefault((row, column), self.raw(row, column))
         cell = self.make(row, column)
-        formula = cell.find(_F)
+        formula = cell.find(FORMULA)
         if formula is not None:
             if formula.get("t") == "shared":
                 self.unshare()
@@ -586,14 +612,19 @@ class Sheet:
 
     def _formula_of(self, row: int, column: int) -> Element | None:
         cell = self.cells.get((row, column))
-        return cell.find(_F) if cell is not None else None
+        return cell.find(FORMULA) if cell is not None else None
 
     def _formulas(self) -> Iterator[Element]:
+        if self.blocks is not None:
+            yield from (cell.find(FORMULA) for _, cell in self.blocks.formula_cells())
+            return
         data = self.root.find(q("sheetData"))
-        yield from data.iter(_F) if data is not None else ()
+        yield from data.iter(FORMULA) if data is not None else ()
 
     @functools.cached_property
     def _shared(self) -> dict[str, tuple[str, str]]:
+        if self.blocks is not None:
+            return self.blocks.shared()
         shared_formulas = {}
         for formula in self._formulas():
             if formula.get("t") == "shared" and formula.text:
@@ -601,23 +632,7 @@ class Sheet:
         return shared_formulas
 
     def _number(self, text: str | None, default: int) -> int:
-        if text is None:
-            return default
-        try:
-            return int(text)
-        except ValueError as error:
-            msg = f"{text!r} is no number"
-            raise self._damaged(msg) from error
-
-    def _column(self, name: str) -> int:
-        try:
-            column = column_index_from_string(name.upper())
-        except (ValueError, AttributeError):
-            column = LAST_COLUMN + 1
-        if column > LAST_COLUMN:
-            msg = f"{name!r} is no column"
-            raise self._damaged(msg)
-        return column
+        return parse_number(text, default, self._damaged)
 
     def _damaged(self, why: str) -> ToolError:
         return self.file.package.damaged(f"on the sheet {self.title!r}: {why}")
@@ -639,29 +654,3 @@ def position_of(reference: str) -> tuple[int, int]:
         msg = f"{reference!r} is no cell"
         raise ValueError(msg)
     return int(match[2]), column_index_from_string(match[1].upper())
-
-
-def area_of(text: str) -> CellRange:
-    """Read the cells of a reference, whole rows and columns too."""
-    left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
-    columns, rows = sorted((left or 1, right or LAST_COLUMN)), sorted((top or 1, bottom or LAST_ROW))
-    return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])
-
-
-def _drop_placeholders(cells: dict[tuple[int, int], Element]) -> None:
-    """Remove zeros that stand for the results of formulas."""
-    formulas = {position: formula for position, cell in cells.items() if (formula := cell.find(_F)) is not None}
-    arrays = [area_of(formula.get("ref")) for formula in formulas.values() if formula.get("t") == "array"]
-    spilled = {position for position in cells if any(_within(area, *position) for area in arrays)} if arrays else set()
-    for position in formulas.keys() | spilled:
-        result = cells[position].find(_V)
-        if result is not None and result.text == "0" and cells[position].get("t", "n") == "n":
-            cells[position].remove(result)
-
-
-def _within(area: CellRange, row: int, column: int) -> bool:
-    return bool(area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col)
-
-
-def _holds(cell: Element) -> bool:
-    return any(child.tag in {_F, _IS} or (child.tag == _V and (child.text or cell.get("t") == "str")) for child in cell)

@@ -12,13 +12,13 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.messages import Control
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import nearest, short
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_values import NOT_COMPUTED
 from callboard.surfaces.documents.excel._charts import charts_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._hidden_rows import facts_of, filters_of_table
 from callboard.surfaces.documents.excel._named_tables import header_of, tables_of
 from callboard.surfaces.documents.excel._protection import unlocked
-from callboard.surfaces.documents.excel._sheet import area_of
 from callboard.surfaces.documents.excel._validations import validations_of
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._collation import order_of
 from callboard.surfaces.documents._office import q
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_formats import column_look, set_column_look
 from callboard.surfaces.documents.excel._cell_references import all_formulas, overlapping
 from callboard.surfaces.documents.excel._followers import check_controls, follow, move_row_looks
@@ -20,7 +21,7 @@ from callboard.surfaces.documents.excel._formula_text import LAST_ROW, leaves_sh
 from callboard.surfaces.documents.excel._hidden_rows import column_spans, hidden_columns, hidden_rows, row_spans
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._notes_and_links import move_marks
-from callboard.surfaces.documents.excel._sheet import area_of, position_of
+from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._sheet_controls import SheetRange, column_of
 from callboard.surfaces.documents.excel._total_rows import DataRows, data_rows
 from callboard.surfaces.documents.excel._written_types import numbers_as_text

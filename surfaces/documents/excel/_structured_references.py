@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from callboard.messages import did_you_mean
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_references import all_formulas
 from callboard.surfaces.documents.excel._cell_values import escape
 from callboard.surfaces.documents.excel._named_tables import check_header, tables_of
-from callboard.surfaces.documents.excel._sheet import area_of
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange

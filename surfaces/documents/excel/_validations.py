@@ -12,10 +12,11 @@ from openpyxl.utils.datetime import from_excel
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import short
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_references import areas, bounds_of
 from callboard.surfaces.documents.excel._formula_text import translated
 from callboard.surfaces.documents.excel._named_tables import tables_of
-from callboard.surfaces.documents.excel._sheet import area_of, where_of
+from callboard.surfaces.documents.excel._sheet import where_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

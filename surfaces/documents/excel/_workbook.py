@@ -15,19 +15,22 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import Edited, q
 from callboard.surfaces.documents._package import CONTENT_TYPES, R_ID, Element, Package
 from callboard.surfaces.documents._workspace import fingerprint
+from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_styles import Styles
-from callboard.surfaces.documents.excel._cell_values import unescape
 from callboard.surfaces.documents.excel._hidden_rows import hidden_in
-from callboard.surfaces.documents.excel._sheet import Sheet, area_of
+from callboard.surfaces.documents.excel._shared_texts import text_of
+from callboard.surfaces.documents.excel._sheet import Sheet
 from callboard.surfaces.documents.excel._trusted_functions import VERSIONS, Checked
+from callboard.surfaces.documents.excel._workbook_package import WorkbookPackage, has_placeholders
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from callboard.surfaces.documents._tables import Answer
     from callboard.surfaces.documents._workspace import Snapshot
     from callboard.surfaces.documents.excel._cell_references import BookFormula
+    from callboard.surfaces.documents.excel._row_blocks import RowBlocks
 
 _AFTER_CALCULATION = frozenset({"oleSize", "customWorkbookViews", "pivotCaches", "smartTagPr", "smartTagTypes"})
 _AFTER_CALCULATION |= {"webPublishing", "fileRecoveryPr", "webPublishObjects", "extLst"}
@@ -35,7 +38,6 @@ _READ_ONLY = (
     ("_xmlsignatures/", "it has a digital signature, which an edit would break"),
     ("xl/revisions/", "it tracks changes, and an edit would not be in its history"),
 )
-_PLACEHOLDER_ID = "124519"
 COMPUTE_CELLS = 200_000
 _KINDS = {"worksheet": "sheet", "chartsheet": "chart_sheet"}
 
@@ -75,13 +77,19 @@ class ExcelFile(Edited):
                 self.sheets.append(Sheet(self, entry, link.target, _KINDS.get(link.type, "other_sheet")))
 
     @classmethod
-    def load(cls, snapshot: Snapshot, max_bytes: int) -> ExcelFile:
+    def load(cls, snapshot: Snapshot, max_bytes: int, *, streamed: bool = False) -> ExcelFile:
         """Read a workbook.
+
+        Args:
+            snapshot: The file.
+            max_bytes: The largest size of a file.
+            streamed: Whether large sheets are read in blocks. An edit of other things than single cells needs the
+                whole sheet.
 
         Raises:
             ToolError: If the workbook is damaged, protected with a password, or does not match its suffix.
         """
-        file = cls(Package.load(snapshot, max_bytes))
+        file = cls((WorkbookPackage.load_streamed if streamed else Package.load)(snapshot, max_bytes))
         file.snapshot, file.max_bytes = snapshot, max_bytes
         file.checked = VERSIONS.of(snapshot.fingerprint)
         if not file.sheets:
@@ -126,27 +134,36 @@ class ExcelFile(Edited):
 
     @functools.cached_property
     def has_placeholders(self) -> bool:
-        """Return whether zeros may stand for results that were never computed.
-
-        XlsxWriter, and libraries like it, store 0 as the result of each formula, with these settings.
-        """
-        calculation = self.package.tree(self.part).find(q("calcPr"))
-        computed = calculation is None or calculation.get("fullCalcOnLoad") not in {"1", "true"}
-        return not computed and calculation.get("calcId") == _PLACEHOLDER_ID
+        """Return whether zeros may stand for results that were never computed."""
+        return has_placeholders(self.package.tree(self.part))
 
     @functools.cached_property
-    def strings(self) -> list[str]:
+    def strings(self) -> Sequence[str]:
         """The texts that cells share."""
-        return [
-            unescape("".join(part.text or "" for part in entry.iter(q("t")) if part.getparent().tag != q("rPh")))
-            for entry in self.shared_texts
-        ]
+        if isinstance(self.package, WorkbookPackage):
+            names = self.package.related(self.part, "sharedStrings")
+            texts = self.package.texts(names[0]) if names else None
+            if texts is not None:
+                return texts
+        return [text_of(entry) for entry in self.shared_texts]
 
     @functools.cached_property
     def shared_texts(self) -> list[Element]:
         """The elements of the texts that cells share."""
         names = self.package.related(self.part, "sharedStrings")
-        return [entry for name in names for entry in self.package.tree(name).iterfind(q("si"))]
+        whole = self.package.whole if isinstance(self.package, WorkbookPackage) else self.package.tree
+        return [entry for name in names for entry in whole(name).iterfind(q("si"))]
+
+    def rows_of(self, part: str) -> RowBlocks | None:
+        """Return the rows of a large sheet; None for others."""
+        if not isinstance(self.package, WorkbookPackage):
+            return None
+        return self.package.rows(part, placeholders=self.has_placeholders)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Return whether a sheet is read in blocks."""
+        return any(sheet.blocks is not None for sheet in self.worksheets)
 
     @property
     def structure_locked(self) -> bool:
@@ -166,7 +183,7 @@ class ExcelFile(Edited):
     @property
     def used_cells(self) -> int:
         """The number of cells that hold something."""
-        return sum(1 for sheet in self.worksheets for _ in sheet.filled())
+        return sum(sheet.filled_count() for sheet in self.worksheets)
 
     def not_writable(self) -> str:
         """Explain why the workbook must not be written; empty if it may."""

@@ -59,6 +59,13 @@ class ExcelEditor:
         self._workspace = workspace
 
     def _load(self, snapshot: Snapshot) -> ExcelFile:
+        """Read a workbook, to read or write single cells."""
+        file = ExcelFile.load(snapshot, self._workspace.max_bytes, streamed=True)
+        file.compute_cells = self._workspace.compute_cells
+        return file
+
+    def _load_whole(self, snapshot: Snapshot) -> ExcelFile:
+        """Read a workbook, to edit it in any way."""
         file = ExcelFile.load(snapshot, self._workspace.max_bytes)
         file.compute_cells = self._workspace.compute_cells
         return file
@@ -66,7 +73,7 @@ class ExcelEditor:
     @contextlib.contextmanager
     def _editing(self, document: str) -> Iterator[ExcelFile]:
         """Open a workbook for one edit; replace it unless the body raises."""
-        with replacing(self._workspace, document, self._load) as file:
+        with replacing(self._workspace, document, self._load_whole) as file:
             yield file
             check_locks(file)
             follow_headers(file)
