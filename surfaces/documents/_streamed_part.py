@@ -1,7 +1,7 @@
 """A large XML part of an Office file, unpacked block by block.
 
-The part is unpacked once, checked, and cut into blocks of whole items, such as the rows of a sheet. Checkpoints in the packed
-bytes let a reader unpack any block again, without what precedes it.
+The part is unpacked once, checked, and cut into blocks of whole items, such as the rows of a sheet. Checkpoints in the
+packed bytes let a reader unpack any block again, without what precedes it.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class StreamedPart:
         return b"".join(pieces)[start - checkpoint.offset :]
 
     def _segments(self, data: bytes, entry: ZipInfo) -> Iterator[bytes]:
-        """Unpack a part in pieces, and keep a checkpoint at the beginning of each."""
+        """Unpack a part in pieces, each with a checkpoint before it."""
         _require(entry.compress_type == _DEFLATED)
         names, extra = _LOCAL_HEADER.unpack_from(data, entry.header_offset)
         position = entry.header_offset + 30 + names + extra

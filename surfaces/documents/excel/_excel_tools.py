@@ -101,7 +101,8 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         selectors = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
         named = (selectors["control_id"], selectors["control_name"])
         try:
-            file = self._load(self._workspace.read(document))
+            load = self._load_whole if tool_name == "replace_text" else self._load
+            file = load(self._workspace.read(document))
             if tool_name == "write_range":
                 values = arguments["values"]
                 target = start_of(file, selectors["sheet"], selectors["cell"], *named)
@@ -171,7 +172,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         Null empties a cell. A text that begins with ``=`` stays a text.
         """
         width = width_of(values)  # type: ignore[arg-type]
-        with self._editing(document) as file:
+        with self._editing(document, streamed=True) as file:
             target = start_of(file, sheet, cell, control_id, control_name)
             cells = spread(target, len(values), width)
             write_cells(target.sheet, cells, values)
@@ -225,7 +226,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
     ) -> Answer:
         """Write a formula into a cell, or fill a range."""
         text, array = checked(formula), is_array(formula)
-        with self._editing(document) as file:
+        with self._editing(document, streamed=True) as file:
             target = find_range(file, sheet, cells, control_id, control_name)
             area = bounded(target.need())
             text = resolved(file, target.sheet, area, text)

@@ -24,7 +24,8 @@ from callboard.surfaces.documents.excel._cell_ranges import (
     write_cells,
 )
 from callboard.surfaces.documents.excel._named_tables import make_table
-from callboard.surfaces.documents.excel._sort_reorder import SortKey, reorder, sort_rows
+from callboard.surfaces.documents.excel._sheet_controls import find_range
+from callboard.surfaces.documents.excel._sort_reorder import SortKey, check_size, reorder, sort_rows
 from callboard.surfaces.documents.excel._summaries import Condition, matching, summarize, texts_compared
 from callboard.surfaces.documents.excel._total_rows import data_rows
 from callboard.surfaces.documents.excel._workbook_editor import (
@@ -44,6 +45,16 @@ from callboard.surfaces.documents.excel._workbook_editor import (
 
 class ExcelTableTools(ExcelEditor):
     """The tools of tables in ``.xlsx`` files."""
+
+    def _refuse_large(self, document: str, sheet: str, cells: str, control_id: str, control_name: str) -> None:
+        """Refuse to move too many cells of a large sheet, before it is read whole.
+
+        Raises:
+            ToolError: If the range is too large.
+        """
+        file = self._load(self._workspace.read(document))
+        if file.is_streamed:
+            check_size(find_range(file, sheet, cells, control_id, control_name).need())
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def append_rows(
@@ -120,6 +131,7 @@ class ExcelTableTools(ExcelEditor):
         Hidden rows stay where they are, as in Excel. Notes, links, pictures, heights and validations follow their rows.
         ``order`` names the order of texts beyond ASCII.
         """
+        self._refuse_large(document, sheet, cells, control_id, control_name)
         with self._editing(document) as file:
             target = table_range(file, sheet, cells, control_id, control_name, header=header)
             return file.answers(sort_rows(file, writable(target), by, header=header))
@@ -143,7 +155,7 @@ class ExcelTableTools(ExcelEditor):
 
         Formulas are copied as their results.
         """
-        with self._editing(document) as file:
+        with self._editing(document, streamed=True) as file:
             target = table_range(file, sheet, cells, control_id, control_name, header=header)
             data = data_rows(target.sheet, target.need(), header=header)
             rows = matching(file, target, data.rows, where, header=header)
@@ -167,6 +179,7 @@ class ExcelTableTools(ExcelEditor):
 
         Columns that are not named follow.
         """
+        self._refuse_large(document, sheet, cells, control_id, control_name)
         with self._editing(document) as file:
             target = table_range(file, sheet, cells, control_id, control_name, header=header)
             letters = reorder(file, writable(target), order, header=header)

@@ -153,15 +153,24 @@ def reorder(file: ExcelFile, target: SheetRange, order: list[str], *, header: bo
     return [get_column_letter(column) for column in new]
 
 
+def check_size(cells: CellRange) -> None:
+    """Refuse a range of more cells than a call moves.
+
+    Raises:
+        ToolError: If it is too large.
+    """
+    if cells.size["rows"] * cells.size["columns"] > MAX_CELLS:
+        msg = f"{cells.coord} has more than {MAX_CELLS} cells; name a smaller range"
+        raise ToolError(msg)
+
+
 def check_movable(sheet: Sheet, cells: CellRange) -> None:
     """Refuse a range whose cells can't be moved one by one.
 
     Raises:
         ToolError: If the range is too large, or has merged cells, array formulas or data tables.
     """
-    if cells.size["rows"] * cells.size["columns"] > MAX_CELLS:
-        msg = f"{cells.coord} has more than {MAX_CELLS} cells; name a smaller range"
-        raise ToolError(msg)
+    check_size(cells)
     for merged in sheet.merged:
         if not cells.isdisjoint(merged):
             msg = f"{cells.coord} has the merged cells {merged.coord}; name a range without them"

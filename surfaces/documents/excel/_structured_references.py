@@ -200,6 +200,9 @@ def _rename_columns(file: ExcelFile, table: Table, new_names: dict[str, str]) ->
             return (match["table"] or "") + re.sub(_PART, column, f"[{inner}]")
         return f"{match['table'] or ''}[{re.sub(_PART, column, inner)}]"
 
+    for sheet in file.worksheets:
+        if sheet.blocks is not None:
+            sheet.blocks.change_all()
     for formula in list(all_formulas(file)):
         if "[" not in formula.formula:
             continue

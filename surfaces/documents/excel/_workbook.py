@@ -185,6 +185,11 @@ class ExcelFile(Edited):
         """The number of cells that hold something."""
         return sum(sheet.filled_count() for sheet in self.worksheets)
 
+    @property
+    def has_formulas(self) -> bool:
+        """Return whether a cell of the workbook may hold a formula."""
+        return any(True for sheet in self.worksheets for _ in sheet.formula_cells())
+
     def not_writable(self) -> str:
         """Explain why the workbook must not be written; empty if it may."""
         return next((why for start, why in _READ_ONLY if any(name.startswith(start) for name in self.package)), "")

@@ -64,6 +64,12 @@ class ExcelEditor:
         file.compute_cells = self._workspace.compute_cells
         return file
 
+    def _load_to_edit(self, snapshot: Snapshot) -> ExcelFile:
+        """Read a workbook, to write cells; whole where formulas are computed."""
+        file = self._load(snapshot)
+        computes = file.is_streamed and file.has_formulas and file.used_cells <= file.compute_cells
+        return self._load_whole(snapshot) if computes else file
+
     def _load_whole(self, snapshot: Snapshot) -> ExcelFile:
         """Read a workbook, to edit it in any way."""
         file = ExcelFile.load(snapshot, self._workspace.max_bytes)
@@ -71,9 +77,14 @@ class ExcelEditor:
         return file
 
     @contextlib.contextmanager
-    def _editing(self, document: str) -> Iterator[ExcelFile]:
-        """Open a workbook for one edit; replace it unless the body raises."""
-        with replacing(self._workspace, document, self._load_whole) as file:
+    def _editing(self, document: str, *, streamed: bool = False) -> Iterator[ExcelFile]:
+        """Open a workbook for one edit; replace it unless the body raises.
+
+        Args:
+            document: The path within the workspace.
+            streamed: Whether the edit changes cells through their sheet alone, so that blocks of a large sheet do.
+        """
+        with replacing(self._workspace, document, self._load_to_edit if streamed else self._load_whole) as file:
             yield file
             check_locks(file)
             follow_headers(file)

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import xlsxwriter
-from openpyxl import Workbook
+from lxml import etree
+from openpyxl import Workbook, load_workbook
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 from openpyxl.utils.datetime import MAC_EPOCH
 from openpyxl.worksheet.formula import ArrayFormula
+from openpyxl.worksheet.table import Table
 
-from callboard.surfaces import ToolError
+from callboard.actors.runtime import Lease
+from callboard.surfaces import EffectGuard, ToolError
 from callboard.surfaces.documents import DocumentSurface, _streamed_part
 from callboard.surfaces.documents._workspace import Workspace
 from callboard.surfaces.documents.excel._workbook import ExcelFile
@@ -211,6 +214,64 @@ def test_filter_copies_the_same_rows_from_a_streamed_sheet(
         answered = call("filter_rows", name, where=where, to="New!A1", sheet="Data", cells="A1:E60")
         copies.append((answered, call("read_range", name, sheet="New")))
     assert copies[0] == copies[1]
+
+
+WRITES = {
+    "number": ("write_range", {"cell": "A30", "values": [[7]]}),
+    "text": ("write_range", {"cell": "B31", "values": [["new"], [None]]}),
+    "date": ("write_range", {"cell": "C5", "values": [[{"date": "2024-05-31"}]]}),
+    "new row between blocks": ("write_range", {"cell": "B62", "values": [[1, 2], [3, 4]]}),
+    "row far below": ("write_range", {"cell": "C900", "values": [[1]]}),
+    "column to the right": ("write_range", {"cell": "M3", "values": [["right"]]}),
+    "many rows": ("write_range", {"cell": "A2", "values": [[row] for row in range(70)]}),
+    "emptied corner": ("write_range", {"cell": "A60", "values": [[None] * 5]}),
+    "value in place of an array": ("write_range", {"cell": "H4", "values": [[1], [2], [3]]}),
+    "merged cell": ("write_range", {"cell": "I8", "values": [[1]]}),
+    "formula": ("set_formula", {"cells": "G2:G60", "formula": "=A2*2"}),
+    "array formula": ("set_formula", {"cells": "G2:G60", "formula": "{=A2:A60*2}"}),
+    "shared formula": ("write_range", {"cell": "B1", "values": [[5]], "sheet": "Shared"}),
+    "value that formulas read": ("write_range", {"cell": "A40", "values": [[5]], "sheet": "Shared"}),
+    "header of a table": ("write_range", {"cell": "B1", "values": [["Other"]], "sheet": "Table"}),
+}
+
+
+def written_for_edits(path: Path) -> None:
+    """Write a workbook with shared formulas and a table."""
+    written_by_openpyxl(path)
+    book = load_workbook(path, rich_text=True)
+    book["Data"].protection.sheet = False
+    book.create_sheet("Shared")
+    table = book.create_sheet("Table")
+    table.append(["Id", "Name", "Twice"])
+    for row in range(2, 40):
+        table.append([row, f"name {row}", "=T1[[#This Row],[Id]]*LEN(T1[[#This Row],[Name]])"])
+    table.add_table(Table(displayName="T1", ref="A1:C39"))
+    book.save(path)
+    replace_sheet(path, sheet_of(UNUSUAL["shared formulas"]), 2)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_streamed_edit_writes_the_xml_of_the_whole_one(name: str, workspace: Path, monkeypatch: pytest.MonkeyPatch):
+    tool, arguments = WRITES[name]
+    stream(monkeypatch, 500)
+    written_for_edits(workspace / "book.xlsx")
+    data = (workspace / "book.xlsx").read_bytes()
+    results = []
+    for streamed_bytes in (_WHOLE, 0):
+        monkeypatch.setattr(_streamed_part, "STREAMED_BYTES", streamed_bytes)
+        (workspace / "book.xlsx").write_bytes(data)
+        server = DocumentSurface(workspace, compute_cells=0)
+        entry = next(entry for entry in server.tools() if entry.name == tool)
+        with EffectGuard(Lease("here", 1)).active():
+            values = entry.tool.fn_metadata.validate_arguments({"document": "book.xlsx", "sheet": "Data", **arguments})
+            try:
+                results.append([entry.tool.fn(**values)])
+            except ToolError as error:
+                results.append([str(error)])
+        with zipfile.ZipFile(workspace / "book.xlsx") as archive:
+            sheets = [entry for entry in archive.namelist() if entry.endswith(".xml")]
+            results[-1] += [etree.tostring(etree.fromstring(archive.read(part)), method="c14n") for part in sheets]
+    assert results[0] == results[1]
 
 
 def test_sheet_below_the_limit_is_read_whole(workspace: Path):
