@@ -103,7 +103,7 @@ class Session:
         entries = [entry for entry in self.server.tools() if entry.name == name]
         tool = next(entry.tool for entry in entries if len(entries) == 1 or root in entry.roots)
         with EffectGuard(Lease("benchmark", 1)).active():
-            values = tool.fn_metadata.validate_arguments({"document": document, **arguments})
+            values = tool.validate({"document": document, **arguments})
             try:
                 return tool.fn(**values)
             except Exception as error:

@@ -48,10 +48,10 @@ def answer(call: Call, *arguments: Any, **keywords: Any) -> Any:
         return str(error)
 
 
-def answers_of(call: Call, server: DocumentSurface, document: str) -> list[Any]:
+def answers_of(call: Call, surface: DocumentSurface, document: str) -> list[Any]:
     """Ask the tools that only read about a workbook."""
-    target = next(target for target in server.targets() if target.id == document)
-    look = server.observe(target)
+    target = next(target for target in surface.targets() if target.id == document)
+    look = surface.observe(target)
     answers: list[Any] = [look.controls, look.window]
     titles = [control.name for control in look.controls if control.kind == "sheet"]
     for title in titles:
@@ -172,31 +172,31 @@ def test_streamed_reader_answers_as_the_whole_one(
     write: Callable[[Path], None],
     block_bytes: int,
     call: Call,
-    server: DocumentSurface,
+    surface: DocumentSurface,
     workspace: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):
     write(workspace / "book.xlsx")
     monkeypatch.setattr(_streamed_part, "STREAMED_BYTES", _WHOLE)
-    whole = answers_of(call, server, "book.xlsx")
+    whole = answers_of(call, surface, "book.xlsx")
     stream(monkeypatch, block_bytes)
-    assert answers_of(call, server, "book.xlsx") == whole
+    assert answers_of(call, surface, "book.xlsx") == whole
 
 
 @pytest.mark.parametrize("rows", UNUSUAL.values(), ids=UNUSUAL)
 def test_streamed_reader_answers_as_the_whole_one_for_unusual_rows(
-    rows: str, call: Call, server: DocumentSurface, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    rows: str, call: Call, surface: DocumentSurface, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ):
     written_by_openpyxl(workspace / "book.xlsx")
     replace_sheet(workspace / "book.xlsx", sheet_of(rows))
     monkeypatch.setattr(_streamed_part, "STREAMED_BYTES", _WHOLE)
     try:
-        whole = answers_of(call, server, "book.xlsx")
+        whole = answers_of(call, surface, "book.xlsx")
     except ToolError as error:
         whole = [str(error)]
     stream(monkeypatch)
     try:
-        streamed = answers_of(call, server, "book.xlsx")
+        streamed = answers_of(call, surface, "book.xlsx")
     except ToolError as error:
         streamed = [str(error)]
     assert streamed == whole
@@ -260,10 +260,10 @@ def test_streamed_edit_writes_the_xml_of_the_whole_one(name: str, workspace: Pat
     for streamed_bytes in (_WHOLE, 0):
         monkeypatch.setattr(_streamed_part, "STREAMED_BYTES", streamed_bytes)
         (workspace / "book.xlsx").write_bytes(data)
-        server = DocumentSurface(workspace, compute_cells=0)
-        entry = next(entry for entry in server.tools() if entry.name == tool)
+        surface = DocumentSurface(workspace, compute_cells=0)
+        entry = next(entry for entry in surface.tools() if entry.name == tool)
         with EffectGuard(Lease("here", 1)).active():
-            values = entry.tool.fn_metadata.validate_arguments({"document": "book.xlsx", "sheet": "Data", **arguments})
+            values = entry.tool.validate({"document": "book.xlsx", "sheet": "Data", **arguments})
             try:
                 results.append([entry.tool.fn(**values)])
             except ToolError as error:
