@@ -157,7 +157,7 @@ def measure(row: str, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Build the files, and measure the named rows, or all."""
+    """Build the files, and measure the named rows; all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="*", help="beginnings of the rows' names")
     parser.add_argument("--seconds", type=int, default=600, help="the longest time of a row")

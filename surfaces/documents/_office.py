@@ -176,7 +176,10 @@ def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > limit or len(entries) > _MAX_PARTS:
         size = f"{unpacked} bytes in {len(entries)} parts"
-        msg = f"{name!r} is too large: it unpacks to {size}, and at most {limit} bytes are read"
+        msg = (
+            f"{name!r} is too large: it unpacks to {size}, and at most {limit} bytes in {_MAX_PARTS} parts are read "
+            f"({_UNPACKED} times documents.max_bytes); split it, or ask a person to raise the limit"
+        )
         raise ToolError(msg)
 
 

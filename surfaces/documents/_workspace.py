@@ -257,7 +257,10 @@ class Workspace:
                 msg = f"{document!r} is not a file"
                 raise ToolError(msg)
             if file_status.st_size > self.max_bytes:
-                msg = f"{document!r} is too large: {file_status.st_size} bytes, and at most {self.max_bytes} are read"
+                msg = (
+                    f"{document!r} is too large: {file_status.st_size} bytes, and at most {self.max_bytes} are read "
+                    "(documents.max_bytes); split it, or ask a person to raise the limit"
+                )
                 raise ToolError(msg)
             data = read_file(path)
         except FileNotFoundError:
@@ -412,7 +415,10 @@ class Workspace:
     def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
         """Write a document to disk; all writes pass through here."""
         if len(data) > self.max_bytes:
-            msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
+            msg = (
+                f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed "
+                "(documents.max_bytes); write less, or into another file"
+            )
             raise ToolError(msg)
         self._sweep(path.parent)
         try:

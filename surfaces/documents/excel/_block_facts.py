@@ -56,6 +56,8 @@ class BlockFacts:
     hidden: tuple[int, ...]
     """The rows that are hidden, or have no height."""
     has_formulas: bool
+    is_plain: bool = False
+    """Whether the facts were read from the text, so that the rows have the form that programs write."""
     arrays: tuple[str, ...] = ()
     """The ranges of array formulas and data tables."""
     shared: tuple[tuple[str, str, str], ...] = ()
@@ -104,7 +106,7 @@ def _quick_facts(block: bytes, before: int, arrays: list[CellRange]) -> BlockFac
     columns = frozenset(name.decode() for name in {*filled})
     if any(len(name) == len(_LAST_LETTERS) and name > _LAST_LETTERS for name in columns):
         raise IrregularPartError
-    return BlockFacts(before, rows[0], rows[-1], cells, len(filled), columns, hidden, has_formulas)
+    return BlockFacts(before, rows[0], rows[-1], cells, len(filled), columns, hidden, has_formulas, is_plain=True)
 
 
 def parse_block(block: bytes, head: bytes) -> list[Element]:
@@ -158,6 +160,7 @@ def facts_of_elements(
         frozenset(map(get_column_letter, {column for _, column in filled})),
         tuple(number for number, line in rows.items() if is_hidden(line, "ht")),
         bool(formulas),
+        False,  # noqa: FBT003 - is_plain
         tuple(
             formula.get("ref")
             for _, formula in formulas

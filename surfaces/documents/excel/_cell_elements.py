@@ -9,6 +9,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
+from callboard.surfaces.documents.excel._plain_cells import PlainCell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -88,6 +89,8 @@ def is_within(area: CellRange, row: int, column: int) -> bool:
 
 def holds(cell: Element) -> bool:
     """Return whether a cell holds something; a format alone is nothing."""
+    if isinstance(cell, PlainCell):
+        return cell.is_filled
     return any(
         child.tag in {FORMULA, INLINE} or (child.tag == VALUE and (child.text or cell.get("t") == "str"))
         for child in cell

@@ -17,6 +17,7 @@ from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._charts import drawings_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW, REFERENCE, titles
 from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._sheet import where_of
 from callboard.surfaces.documents.excel._shift import column_number
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def _of_cells(sheet: Sheet) -> Iterator[BookFormula]:
         if formula_element.get("t") == "dataTable":
             continue
         text = formula_element.text or sheet.formula(row, column)[1:]
-        yield BookFormula(f"{sheet.title}!{cell.get('r')}", sheet.title, text, _cell_setter(sheet, row, column), cell)
+        where = f"{sheet.title}!{cell.get('r') or where_of(row, column)}"
+        yield BookFormula(where, sheet.title, text, _cell_setter(sheet, row, column), cell)
 
 
 def _of_rules(sheet: Sheet) -> Iterator[BookFormula]:

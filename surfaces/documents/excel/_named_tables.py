@@ -104,6 +104,8 @@ def blocks_of(sheet: Sheet) -> list[CellRange]:
 
     A table is never split.
     """
+    if (single := _single_block(sheet)) is not None:
+        return [single]
     filled_positions = list(sheet.filled())
     for cells in (table.cells for table in tables_of(sheet)):
         filled_positions += [(row, cells.min_col) for row in range(cells.min_row, cells.max_row + 1)]
@@ -119,6 +121,19 @@ def blocks_of(sheet: Sheet) -> list[CellRange]:
         rows, columns = zip(*positions, strict=True)
         blocks.append(CellRange(min_row=min(rows), max_row=max(rows), min_col=min(columns), max_col=max(columns)))
     return sorted(blocks, key=lambda block: (block.min_row, block.min_col))
+
+
+def _single_block(sheet: Sheet) -> CellRange | None:
+    """Return a large sheet's only block; None if there may be more."""
+    used = sheet.used() if sheet.blocks is not None else None
+    if used is None or not all(table.cells.issubset(used) for table in tables_of(sheet)):
+        return None
+    rows, columns = set[int](), set[int]()
+    for row, column in sheet.filled():
+        rows.add(row)
+        columns.add(column)
+    size = used.size
+    return used if (len(rows), len(columns)) == (size["rows"], size["columns"]) else None
 
 
 def _split(positions: list[tuple[int, int]], axis: int) -> list[list[tuple[int, int]]]:

@@ -47,9 +47,7 @@ class ExcelTableTools(ExcelEditor):
     """The tools of tables in ``.xlsx`` files."""
 
     def _refuse_large(self, document: str, sheet: str, cells: str, control_id: str, control_name: str) -> None:
-        """Refuse to move too many cells of a large sheet.
-
-    The sheet is not read whole for that.
+        """Refuse to move too many cells, before the sheet is read whole.
 
         Raises:
             ToolError: If the range is too large.

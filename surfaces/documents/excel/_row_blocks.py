@@ -5,9 +5,10 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections import OrderedDict
-from collections.abc import ItemsView, MutableMapping
+from collections.abc import ItemsView, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lxml import etree
 from openpyxl.utils import column_index_from_string
@@ -15,6 +16,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces.documents._office import READING
 from callboard.surfaces.documents.excel._block_facts import facts_of_elements, parse_block
+from callboard.surfaces.documents.excel._block_values import BlockValues, LiveValues
 from callboard.surfaces.documents.excel._cell_elements import (
     FORMULA,
     ROW,
@@ -24,6 +26,7 @@ from callboard.surfaces.documents.excel._cell_elements import (
     index_rows,
 )
 from callboard.surfaces.documents.excel._formula_text import LAST_ROW
+from callboard.surfaces.documents.excel._plain_cells import PlainCell, plain_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 _K = TypeVar("_K", int, tuple[int, int])
 _MOST_PARSED = 4
 """The most blocks that are kept parsed; changed ones come on top."""
+_MOST_VALUES = 2_000_000
+"""The most cells whose values are kept. Others are read again."""
 
 
 @dataclass
@@ -74,8 +79,13 @@ class RowBlocks:
         self._placeholders = placeholders
         self._parsed: OrderedDict[int, _ParsedBlock] = OrderedDict()
         self._changed: dict[int, _ParsedBlock] = {}
-        self.cells: BlockMapping[tuple[int, int]] = BlockMapping(self, _cells_of, _row_of)
+        self._readable: OrderedDict[int, Mapping[tuple[int, int], Any]] = OrderedDict()
+        self.cells: CellMapping = CellMapping(self, _cells_of, _row_of)
         """The elements of the stored cells, by row and column."""
+        self._read_values: OrderedDict[int, BlockValues] = OrderedDict()
+        self._value_count = 0
+        self._values: BlockValues | LiveValues = BlockValues((), lambda _: (None, "empty"))
+        self._first = self._end = 0
         self.rows: BlockMapping[int] = BlockMapping(self, _rows_of, int)
         """The elements of the rows that the file has."""
 
@@ -109,12 +119,77 @@ class RowBlocks:
             self._parsed.popitem(last=False)
         return block
 
+    def readable(self, number: int) -> Mapping[tuple[int, int], Any]:
+        """Return the cells of a block, for reading: plain ones, or elements."""
+        if number in self._changed:
+            return self._changed[number].cells
+        cells = self._readable.get(number)
+        if cells is None:
+            plain = [((row, column), cell) for row, column, cell in self._plain(number)]
+            is_complete = len(plain) == self._index.facts[number].cells
+            cells = self._readable[number] = dict(plain) if is_complete else self.parsed(number).cells
+            while len(self._readable) > _MOST_PARSED:
+                self._readable.popitem(last=False)
+        return cells
+
+    def bounds(self, row: int) -> tuple[int, int, int]:
+        """Return a row's block, its first row, and the next block's."""
+        firsts = self._index.firsts
+        number = max(bisect.bisect(firsts, row) - 1, 0)
+        return number, firsts[number] if number else 0, firsts[number + 1] if number + 1 < len(firsts) else LAST_ROW + 1
+
+    def value(self, row: int, column: int, read: Callable[[Element | None], tuple[Any, str]]) -> tuple[Any, Any]:
+        """Return a cell's value and kind.
+
+        Args:
+            row: The row's number.
+            column: The column's number.
+            read: Reads the value and the kind of a cell's element.
+        """
+        if not self._first <= row < self._end:
+            number, self._first, self._end = self.bounds(row)
+            self._values = self._values_of(number, read)
+        return self._values.get(row, column)
+
+    def _values_of(self, number: int, read: Callable[[Element | None], tuple[Any, str]]) -> BlockValues | LiveValues:
+        if number in self._changed:
+            return LiveValues(self._changed[number].cells, read)
+        if number in self._read_values:
+            self._read_values.move_to_end(number)
+            return self._read_values[number]
+        values = BlockValues(self._plain(number), read)
+        if values.count != self._index.facts[number].cells:
+            cells = self.parsed(number).cells
+            values = BlockValues(((*position, cell) for position, cell in cells.items()), read)
+        self._read_values[number] = values
+        self._value_count += values.count
+        while self._value_count > _MOST_VALUES and len(self._read_values) > 1:
+            self._value_count -= self._read_values.popitem(last=False)[1].count
+        return values
+
+    def may_have_formula(self, row: int) -> bool:
+        """Return whether a cell of a row may hold a formula."""
+        number = self.bounds(row)[0]
+        return number in self._changed or self._index.facts[number].has_formulas
+
+    def _plain(self, number: int) -> Iterator[tuple[int, int, PlainCell]]:
+        """Yield the cells of a block except those of unusual form."""
+        if not self._index.facts[number].is_plain:
+            return iter(())
+        READING.set((self._package.document, self._name))
+        return plain_cells(self._index.part.read(self._data, number), placeholders=self._placeholders)
+
     def change(self, row: int) -> _ParsedBlock:
         """Parse and keep the block of a row, for a change."""
         number = max(bisect.bisect(self._index.firsts, row) - 1, 0)
         if number not in self._changed:
             self._changed[number] = self.parsed(number)
             self._parsed.pop(number, None)
+            self._readable.pop(number, None)
+            if number in self._read_values:
+                self._value_count -= self._read_values.pop(number).count
+            self.cells.forget()
+            self._first = self._end = 0
         return self._changed[number]
 
     def change_all(self) -> None:
@@ -177,7 +252,7 @@ class RowBlocks:
         begin, end = (bisect.bisect(self._index.firsts, row) for row in (first, last))
         for number in range(max(begin - 1, 0), end):
             if number in self._changed or self._index.facts[number].has_formulas:
-                for position, cell in self.parsed(number).cells.items():
+                for position, cell in self.readable(number).items():
                     if cell.find(FORMULA) is not None:
                         yield position, cell
 
@@ -206,7 +281,15 @@ class RowBlocks:
         return self._index.facts[number]
 
     def _filled_rows(self, number: int) -> list[int]:
-        return [row for (row, _), cell in self.parsed(number).cells.items() if holds(cell)]
+        return [row for (row, _), cell in self.readable(number).items() if holds(cell)]
+
+    def filled_positions(self) -> Iterator[tuple[int, int]]:
+        """Yield the cells that hold something, by row."""
+        for number in range(len(self)):
+            if number in self._read_values:
+                yield from self._read_values[number].filled()
+            elif self._facts(number).filled:
+                yield from [position for position, cell in self.readable(number).items() if holds(cell)]
 
 
 class BlockMapping(MutableMapping[_K, "Element"], Generic[_K]):
@@ -248,6 +331,24 @@ class BlockMapping(MutableMapping[_K, "Element"], Generic[_K]):
     def items(self) -> ItemsView[_K, Element]:
         """Return the numbers and elements, by row."""
         return _BlockItems(self)
+
+
+class CellMapping(BlockMapping[tuple[int, int]]):
+    """Cells of a large sheet; `get` returns those for reading."""
+
+    _cells: Mapping[tuple[int, int], Any] = MappingProxyType({})
+    _first = _end = 0
+
+    def get(self, key: tuple[int, int], default: Element = None) -> Element:
+        """Return a cell for reading, or the default."""
+        if not self._first <= key[0] < self._end:
+            number, self._first, self._end = self._blocks.bounds(key[0])
+            self._cells = self._blocks.readable(number)
+        return self._cells.get(key, default)
+
+    def forget(self) -> None:
+        """Look up the next cell's block again."""
+        self._first = self._end = 0
 
 
 class _BlockItems(ItemsView[_K, "Element"]):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces.documents.excel._calculate import Calculation
+from callboard.surfaces.documents.excel._calculate import Calculation, Computed
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._outdated_results import CellPosition, Formulas
@@ -39,7 +39,8 @@ def settle(file: ExcelFile) -> None:
         for title, row, column in outdated_cells:
             if (row, column) in sheets[title].cells:
                 sheets[title].set_result(row, column, None)
-        results = Calculation(file, formulas, outdated_cells).run()
+        over_limit = file.is_streamed and file.used_cells > file.compute_cells
+        results = Computed() if over_limit else Calculation(file, formulas, outdated_cells).run()
         if not _resize(sheets, results.sizes):
             break
     for (title, row, column), (value, error) in results.values.items():

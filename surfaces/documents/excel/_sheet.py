@@ -47,6 +47,7 @@ from callboard.surfaces.documents.excel._cell_values import (
     unescape,
 )
 from callboard.surfaces.documents.excel._formula_text import translated
+from callboard.surfaces.documents.excel._plain_cells import PlainCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -206,6 +207,8 @@ class Sheet:
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Yield the cells that hold something, by row."""
+        if self.blocks is not None:
+            return self.blocks.filled_positions()
         return (position for position, cell in self.cells.items() if len(cell) and holds(cell))
 
     def filled_count(self) -> int:
@@ -237,10 +240,16 @@ class Sheet:
 
     def raw(self, row: int, column: int) -> tuple[Any, Kind]:
         """Read a cell's value as Python has it, and its kind."""
-        cell = self.cells.get((row, column))
+        if self.blocks is not None:
+            return self.blocks.value(row, column, self._read)
+        return self._read(self.cells.get((row, column)))
+
+    def _read(self, cell: Element | None) -> tuple[Any, Kind]:
         if cell is None:
             return None, "empty"
         kind = cell.get("t", "n")
+        if kind == "inlineStr" and isinstance(cell, PlainCell):
+            return (None, "empty") if cell.inline is None else (unescape(cell.inline), "text")
         if kind == "inlineStr":
             inline_text = cell.find(INLINE)
             texts = (
@@ -611,6 +620,8 @@ class Sheet:
         return cell
 
     def _formula_of(self, row: int, column: int) -> Element | None:
+        if self.blocks is not None and not self.blocks.may_have_formula(row):
+            return None
         cell = self.cells.get((row, column))
         return cell.find(FORMULA) if cell is not None else None
 

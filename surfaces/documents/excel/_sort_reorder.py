@@ -160,7 +160,8 @@ def check_size(cells: CellRange) -> None:
         ToolError: If it is too large.
     """
     if cells.size["rows"] * cells.size["columns"] > MAX_CELLS:
-        msg = f"{cells.coord} has more than {MAX_CELLS} cells; name a smaller range"
+        count = cells.size["rows"] * cells.size["columns"]
+        msg = f"{cells.coord} has {count} cells, and at most {MAX_CELLS} are moved; name a smaller range"
         raise ToolError(msg)
 
 
