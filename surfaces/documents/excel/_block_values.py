@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callboard.surfaces.documents.excel._cell_elements import holds
+from callboard.surfaces.documents.excel._cell_elements import FORMULA, holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +32,8 @@ class BlockValues:
         self, cells: Iterable[tuple[int, int, Element]], read: Callable[[Element | None], tuple[Any, str]]
     ) -> None:
         self.count = 0
+        self.formulas: dict[tuple[int, int], Element] = {}
+        """The formulas of the cells that have one."""
         self._rows: dict[int, int] = {}
         self._values: dict[int, list[Any]] = {}
         self._kinds: dict[int, bytearray] = {}
@@ -45,6 +47,11 @@ class BlockValues:
                 self._kinds.setdefault(column, bytearray()).extend(bytes(more))
             value, kind = read(cell)
             values[index] = value
+            formula = cell.find(FORMULA)
+            if formula is not None:
+                self.formulas[row, column] = formula
+            else:
+                self.formulas.pop((row, column), None)  # the last of two cells of a name counts
             self._kinds[column][index] = _NUMBERS[kind] + _FILLED * holds(cell)
 
     def get(self, row: int, column: int) -> tuple[Any, Any]:
@@ -54,6 +61,15 @@ class BlockValues:
         if index is None or values is None or index >= len(values):
             return _NOTHING
         return values[index], _KINDS[self._kinds[column][index] % _FILLED]
+
+    def holds(self, row: int, column: int) -> bool:
+        """Return whether a cell holds something."""
+        index, kinds = self._rows.get(row), self._kinds.get(column, b"")
+        return index is not None and index < len(kinds) and kinds[index] >= _FILLED
+
+    def formula(self, row: int, column: int) -> Element | None:
+        """Return a cell's formula, if any."""
+        return self.formulas.get((row, column))
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Yield the cells that hold something, by row."""
@@ -76,3 +92,23 @@ class LiveValues:
     def get(self, row: int, column: int) -> tuple[Any, Any]:
         """Return a cell's value and kind, as they are now."""
         return self._read(self._cells.get((row, column)))
+
+    def holds(self, row: int, column: int) -> bool:
+        """Return whether a cell holds something now."""
+        cell = self._cells.get((row, column))
+        return cell is not None and holds(cell)
+
+    def formula(self, row: int, column: int) -> Element | None:
+        """Return a cell's present formula, if any."""
+        cell = self._cells.get((row, column))
+        return None if cell is None else cell.find(FORMULA)
+
+    def filled(self) -> Iterator[tuple[int, int]]:
+        """Yield the cells that hold something now, by row."""
+        return (position for position, cell in self._cells.items() if holds(cell))
+
+    @property
+    def formulas(self) -> Mapping[tuple[int, int], Element]:
+        """The formulas of the cells that have one now."""
+        formulas = {position: cell.find(FORMULA) for position, cell in self._cells.items()}
+        return {position: formula for position, formula in formulas.items() if formula is not None}

@@ -124,7 +124,7 @@ def blocks_of(sheet: Sheet) -> list[CellRange]:
 
 
 def _single_block(sheet: Sheet) -> CellRange | None:
-    """Return a large sheet's only block; None if there may be more."""
+    """Return the only block of a large sheet, if it has one."""
     used = sheet.used() if sheet.blocks is not None else None
     if used is None or not all(table.cells.issubset(used) for table in tables_of(sheet)):
         return None

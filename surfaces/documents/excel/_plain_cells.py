@@ -40,7 +40,7 @@ class PlainFormula:
 
 
 class PlainCell:
-    """A cell with a value or a formula, read like an element."""
+    """A cell with a value or formula, read like an element."""
 
     __slots__ = ("formula", "inline", "kind", "style", "value")
 
@@ -74,7 +74,7 @@ class PlainCell:
 
 
 def plain_cells(block: bytes, *, placeholders: bool) -> Iterator[tuple[int, int, PlainCell]]:
-    """Yield rows, columns and cells of a block, except unusual forms.
+    """Yield the cells of a block; unusual ones are left out.
 
     Args:
         block: The rows; their facts were read from the text.

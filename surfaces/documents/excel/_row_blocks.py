@@ -5,10 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections import OrderedDict
-from collections.abc import ItemsView, Mapping, MutableMapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 from openpyxl.utils import column_index_from_string
@@ -16,6 +13,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces.documents._office import READING
 from callboard.surfaces.documents.excel._block_facts import facts_of_elements, parse_block
+from callboard.surfaces.documents.excel._block_mappings import BlockMapping, CellMapping, ParsedBlock
 from callboard.surfaces.documents.excel._block_values import BlockValues, LiveValues
 from callboard.surfaces.documents.excel._cell_elements import (
     FORMULA,
@@ -29,40 +27,32 @@ from callboard.surfaces.documents.excel._formula_text import LAST_ROW
 from callboard.surfaces.documents.excel._plain_cells import PlainCell, plain_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from callboard.surfaces.documents._package import Element, Package
     from callboard.surfaces.documents.excel._block_facts import BlockFacts
     from callboard.surfaces.documents.excel._sheet_index import SheetIndex
 
-_K = TypeVar("_K", int, tuple[int, int])
 _MOST_PARSED = 4
 """The most blocks that are kept parsed; changed ones come on top."""
 _MOST_VALUES = 2_000_000
 """The most cells whose values are kept. Others are read again."""
 
 
-@dataclass
-class _ParsedBlock:
-    rows: dict[int, Element]
-    cells: dict[tuple[int, int], Element]
-
-    @property
-    def root(self) -> Element:
-        """The element around the rows."""
-        return next(iter(self.rows.values())).getparent()
-
-
-def _rows_of(block: _ParsedBlock) -> dict[int, Element]:
+def _rows_of(block: ParsedBlock) -> dict[int, Element]:
     return block.rows
 
 
-def _cells_of(block: _ParsedBlock) -> dict[tuple[int, int], Element]:
+def _cells_of(block: ParsedBlock) -> dict[tuple[int, int], Element]:
     return block.cells
 
 
 def _row_of(position: tuple[int, int]) -> int:
     return position[0]
+
+
+def _nothing(_: Element | None) -> tuple[Any, str]:
+    return None, "empty"
 
 
 class RowBlocks:
@@ -77,14 +67,16 @@ class RowBlocks:
         self._data = data
         self._name = name
         self._placeholders = placeholders
-        self._parsed: OrderedDict[int, _ParsedBlock] = OrderedDict()
-        self._changed: dict[int, _ParsedBlock] = {}
+        self._parsed: OrderedDict[int, ParsedBlock] = OrderedDict()
+        self._changed: dict[int, ParsedBlock] = {}
         self._readable: OrderedDict[int, Mapping[tuple[int, int], Any]] = OrderedDict()
         self.cells: CellMapping = CellMapping(self, _cells_of, _row_of)
         """The elements of the stored cells, by row and column."""
         self._read_values: OrderedDict[int, BlockValues] = OrderedDict()
         self._value_count = 0
-        self._values: BlockValues | LiveValues = BlockValues((), lambda _: (None, "empty"))
+        self._values: BlockValues | LiveValues = LiveValues({}, _nothing)
+        self.read: Callable[[Element | None], tuple[Any, str]] = _nothing
+        """Reads the value and the kind of a cell's element; its sheet sets it."""
         self._first = self._end = 0
         self.rows: BlockMapping[int] = BlockMapping(self, _rows_of, int)
         """The elements of the rows that the file has."""
@@ -97,11 +89,11 @@ class RowBlocks:
         """Return whether an edit may have changed a cell."""
         return bool(self._changed)
 
-    def with_row(self, row: int) -> _ParsedBlock:
+    def with_row(self, row: int) -> ParsedBlock:
         """Parse the block that has a row, or would have it."""
         return self.parsed(max(bisect.bisect(self._index.firsts, row) - 1, 0))
 
-    def parsed(self, number: int) -> _ParsedBlock:
+    def parsed(self, number: int) -> ParsedBlock:
         """Parse a block."""
         if number in self._changed:
             return self._changed[number]
@@ -111,7 +103,7 @@ class RowBlocks:
         READING.set((self._package.document, self._name))
         part, facts = self._index.part, self._index.facts[number]
         lines = parse_block(part.read(self._data, number), part.head)
-        block = _ParsedBlock(*index_rows(lines, facts.before, self._package.damaged))
+        block = ParsedBlock(*index_rows(lines, facts.before, self._package.damaged))
         if self._placeholders and (facts.has_formulas or self._index.arrays):
             drop_placeholders(block.cells, self._index.arrays)
         self._parsed[number] = block
@@ -138,48 +130,37 @@ class RowBlocks:
         number = max(bisect.bisect(firsts, row) - 1, 0)
         return number, firsts[number] if number else 0, firsts[number + 1] if number + 1 < len(firsts) else LAST_ROW + 1
 
-    def value(self, row: int, column: int, read: Callable[[Element | None], tuple[Any, str]]) -> tuple[Any, Any]:
-        """Return a cell's value and kind.
-
-        Args:
-            row: The row's number.
-            column: The column's number.
-            read: Reads the value and the kind of a cell's element.
-        """
+    def values(self, row: int) -> BlockValues | LiveValues:
+        """Return the values and formulas of the block that has a row."""
         if not self._first <= row < self._end:
             number, self._first, self._end = self.bounds(row)
-            self._values = self._values_of(number, read)
-        return self._values.get(row, column)
+            self._values = self._values_of(number)
+        return self._values
 
-    def _values_of(self, number: int, read: Callable[[Element | None], tuple[Any, str]]) -> BlockValues | LiveValues:
+    def _values_of(self, number: int) -> BlockValues | LiveValues:
         if number in self._changed:
-            return LiveValues(self._changed[number].cells, read)
+            return LiveValues(self._changed[number].cells, self.read)
         if number in self._read_values:
             self._read_values.move_to_end(number)
             return self._read_values[number]
-        values = BlockValues(self._plain(number), read)
+        values = BlockValues(self._plain(number), self.read)
         if values.count != self._index.facts[number].cells:
             cells = self.parsed(number).cells
-            values = BlockValues(((*position, cell) for position, cell in cells.items()), read)
+            values = BlockValues(((*position, cell) for position, cell in cells.items()), self.read)
         self._read_values[number] = values
         self._value_count += values.count
         while self._value_count > _MOST_VALUES and len(self._read_values) > 1:
             self._value_count -= self._read_values.popitem(last=False)[1].count
         return values
 
-    def may_have_formula(self, row: int) -> bool:
-        """Return whether a cell of a row may hold a formula."""
-        number = self.bounds(row)[0]
-        return number in self._changed or self._index.facts[number].has_formulas
-
     def _plain(self, number: int) -> Iterator[tuple[int, int, PlainCell]]:
-        """Yield the cells of a block except those of unusual form."""
+        """Yield the cells of a block, but for unusual ones."""
         if not self._index.facts[number].is_plain:
             return iter(())
         READING.set((self._package.document, self._name))
         return plain_cells(self._index.part.read(self._data, number), placeholders=self._placeholders)
 
-    def change(self, row: int) -> _ParsedBlock:
+    def change(self, row: int) -> ParsedBlock:
         """Parse and keep the block of a row, for a change."""
         number = max(bisect.bisect(self._index.firsts, row) - 1, 0)
         if number not in self._changed:
@@ -238,19 +219,18 @@ class RowBlocks:
     def formulas_in(self, cells: CellRange) -> list[tuple[int, int]]:
         """List the cells of a range that hold a formula, by row."""
         columns = range(cells.min_col, cells.max_col + 1)
+        begin, end = (bisect.bisect(self._index.firsts, row) for row in (cells.min_row, cells.max_row))
         return [
             (row, column)
-            for (row, column), _ in self.formula_cells(cells.min_row, cells.max_row)
+            for number in range(max(begin - 1, 0), end)
+            if number in self._changed or self._index.facts[number].has_formulas
+            for row, column in self._values_of(number).formulas
             if cells.min_row <= row <= cells.max_row and column in columns
         ]
 
-    def formula_cells(self, first: int = 1, last: int = LAST_ROW) -> Iterator[tuple[tuple[int, int], Element]]:
-        """Yield the cells that hold a formula, by row.
-
-        Cells outside of the given rows may be among them.
-        """
-        begin, end = (bisect.bisect(self._index.firsts, row) for row in (first, last))
-        for number in range(max(begin - 1, 0), end):
+    def formula_cells(self) -> Iterator[tuple[tuple[int, int], Element]]:
+        """Yield the cells that hold a formula, by row."""
+        for number in range(len(self)):
             if number in self._changed or self._index.facts[number].has_formulas:
                 for position, cell in self.readable(number).items():
                     if cell.find(FORMULA) is not None:
@@ -286,77 +266,5 @@ class RowBlocks:
     def filled_positions(self) -> Iterator[tuple[int, int]]:
         """Yield the cells that hold something, by row."""
         for number in range(len(self)):
-            if number in self._read_values:
-                yield from self._read_values[number].filled()
-            elif self._facts(number).filled:
-                yield from [position for position, cell in self.readable(number).items() if holds(cell)]
-
-
-class BlockMapping(MutableMapping[_K, "Element"], Generic[_K]):
-    """Rows or cells of a large sheet by their numbers."""
-
-    def __init__(
-        self,
-        blocks: RowBlocks,
-        entries: Callable[[_ParsedBlock], dict[_K, Element]],
-        row_of: Callable[[_K], int],
-    ) -> None:
-        self._blocks = blocks
-        self._entries: Callable[[_ParsedBlock], dict[_K, Element]] = entries
-        self._row_of: Callable[[_K], int] = row_of
-
-    def __getitem__(self, key: _K) -> Element:
-        return self._entries(self._blocks.with_row(self._row_of(key)))[key]
-
-    def get(self, key: _K, default: Element = None) -> Element:
-        """Return an element, or the default."""
-        return self._entries(self._blocks.with_row(self._row_of(key))).get(key, default)
-
-    def __contains__(self, key: object) -> bool:
-        return self.get(key) is not None  # type: ignore[arg-type]
-
-    def __setitem__(self, key: _K, element: Element) -> None:
-        self._entries(self._blocks.change(self._row_of(key)))[key] = element
-
-    def __delitem__(self, key: _K) -> None:
-        del self._entries(self._blocks.change(self._row_of(key)))[key]
-
-    def __iter__(self) -> Iterator[_K]:
-        for number in range(len(self._blocks)):
-            yield from self._entries(self._blocks.parsed(number))
-
-    def __len__(self) -> int:
-        return self._blocks.count()
-
-    def items(self) -> ItemsView[_K, Element]:
-        """Return the numbers and elements, by row."""
-        return _BlockItems(self)
-
-
-class CellMapping(BlockMapping[tuple[int, int]]):
-    """Cells of a large sheet; `get` returns those for reading."""
-
-    _cells: Mapping[tuple[int, int], Any] = MappingProxyType({})
-    _first = _end = 0
-
-    def get(self, key: tuple[int, int], default: Element = None) -> Element:
-        """Return a cell for reading, or the default."""
-        if not self._first <= key[0] < self._end:
-            number, self._first, self._end = self._blocks.bounds(key[0])
-            self._cells = self._blocks.readable(number)
-        return self._cells.get(key, default)
-
-    def forget(self) -> None:
-        """Look up the next cell's block again."""
-        self._first = self._end = 0
-
-
-class _BlockItems(ItemsView[_K, "Element"]):
-    """Pairs of a mapping; each block is parsed once."""
-
-    _mapping: BlockMapping[_K]
-
-    def __iter__(self) -> Iterator[tuple[_K, Element]]:
-        mapping = self._mapping
-        for number in range(len(mapping._blocks)):
-            yield from list(mapping._entries(mapping._blocks.parsed(number)).items())
+            if self._facts(number).filled:
+                yield from self._values_of(number).filled()

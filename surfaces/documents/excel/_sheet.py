@@ -185,7 +185,10 @@ class Sheet:
     @functools.cached_property
     def blocks(self) -> RowBlocks | None:
         """The rows of a large sheet, which its tree lacks; else None."""
-        return self.file.rows_of(self.part) if self.is_grid else None
+        blocks = self.file.rows_of(self.part) if self.is_grid else None
+        if blocks is not None:
+            blocks.read = self._read
+        return blocks
 
     @functools.cached_property
     def _index(self) -> tuple[dict[int, Element], dict[tuple[int, int], Element]]:
@@ -217,6 +220,8 @@ class Sheet:
 
     def holds(self, row: int, column: int) -> bool:
         """Return whether a cell holds something; a format alone is nothing."""
+        if self.blocks is not None:
+            return self.blocks.values(row).holds(row, column)
         cell = self.cells.get((row, column))
         return cell is not None and holds(cell)
 
@@ -241,7 +246,8 @@ class Sheet:
     def raw(self, row: int, column: int) -> tuple[Any, Kind]:
         """Read a cell's value as Python has it, and its kind."""
         if self.blocks is not None:
-            return self.blocks.value(row, column, self._read)
+            value: tuple[Any, Kind] = self.blocks.values(row).get(row, column)
+            return value
         return self._read(self.cells.get((row, column)))
 
     def _read(self, cell: Element | None) -> tuple[Any, Kind]:
@@ -620,8 +626,8 @@ class Sheet:
         return cell
 
     def _formula_of(self, row: int, column: int) -> Element | None:
-        if self.blocks is not None and not self.blocks.may_have_formula(row):
-            return None
+        if self.blocks is not None:
+            return self.blocks.values(row).formula(row, column)
         cell = self.cells.get((row, column))
         return cell.find(FORMULA) if cell is not None else None
 
