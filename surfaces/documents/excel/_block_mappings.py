@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import ItemsView, Mapping, MutableMapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -22,6 +23,11 @@ class ParsedBlock:
 
     rows: dict[int, Element]
     cells: dict[tuple[int, int], Element]
+
+    @functools.cached_property
+    def order(self) -> list[int]:
+        """The numbers of the rows, sorted."""
+        return sorted(self.rows)
 
     @property
     def root(self) -> Element:

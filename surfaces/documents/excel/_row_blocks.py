@@ -185,11 +185,12 @@ class RowBlocks:
         if line is None:
             line = etree.Element(ROW)
             line.set("r", str(row))
-            after = min((number for number in block.rows if number > row), default=None)
-            if after is None:
+            at = bisect.bisect(block.order, row)
+            if at == len(block.order):
                 block.root.append(line)
             else:
-                block.rows[after].addprevious(line)
+                block.rows[block.order[at]].addprevious(line)
+            block.order.insert(at, row)
             block.rows[row] = line
         return line
 

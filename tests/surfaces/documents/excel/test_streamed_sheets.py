@@ -225,6 +225,7 @@ WRITES = {
     "row far below": ("write_range", {"cell": "C900", "values": [[1]]}),
     "column to the right": ("write_range", {"cell": "M3", "values": [["right"]]}),
     "many rows": ("write_range", {"cell": "A2", "values": [[row] for row in range(70)]}),
+    "many new rows": ("write_range", {"cell": "B59", "values": [[row, "x"] for row in range(150)]}),
     "emptied corner": ("write_range", {"cell": "A60", "values": [[None] * 5]}),
     "value in place of an array": ("write_range", {"cell": "H4", "values": [[1], [2], [3]]}),
     "merged cell": ("write_range", {"cell": "I8", "values": [[1]]}),
