@@ -55,7 +55,21 @@ _HOMES = {
     "callboard.surfaces": ("Server", "ToolError", "run_process", "tool"),
 }
 """The public names by the module that has them."""
-_MODULES = ("actors", "answers", "config", "errors", "events", "kinds", "messages", "models", "observe", "surface")
+_MODULES = (
+    "actors",
+    "answers",
+    "config",
+    "errors",
+    "events",
+    "journal",
+    "kinds",
+    "messages",
+    "models",
+    "observe",
+    "supervisor",
+    "surface",
+    "surfaces",
+)
 """The modules that are attributes of the package without an import of their own."""
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this module's

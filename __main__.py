@@ -14,8 +14,12 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # characters that can't be encoded or decoded must not raise
     if sys.argv[1:] == ["--version"]:  # the answer needs nothing of the package
-        sys.stdout.write(f"callboard {importlib.metadata.version('callboard')}\n")
-        return
+        try:
+            print(f"callboard {importlib.metadata.version('callboard')}", flush=True)  # noqa: T201 - the program's answer
+        except OSError:
+            pass  # the command below reports an output that can't be written
+        else:
+            return
     from callboard.terminal import COMPLETE, app
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:

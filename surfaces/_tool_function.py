@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import GenericAlias, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, WithJsonSchema, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic_core import SchemaError
 
 from callboard.messages import CallboardError
 
@@ -80,12 +83,13 @@ class ToolFunction:
             name: The name of the tool; by default the function's.
 
         Raises:
-            TypeError: If a parameter's name begins with an underscore, or its type has no schema.
+            TypeError: If a parameter's name begins with an underscore.
+            PydanticUserError: If a parameter's type has no schema.
             NameError: If the name of a type can't be resolved.
         """
         signature = inspect.signature(function, eval_str=True)
         arguments = _arguments(function, signature)
-        return cls(
+        tool = cls(
             function,
             name or function.__name__,
             description,
@@ -93,6 +97,9 @@ class ToolFunction:
             arguments,
             _answers(function.__name__, signature.return_annotation),
         )
+        if tool.answers is None:
+            tool.mcp_metadata  # noqa: B018 - a wrong type is refused now, and no call waits for an import
+        return tool
 
     @property
     def is_async(self) -> bool:
@@ -108,6 +115,10 @@ class ToolFunction:
         from mcp.server.mcpserver.utilities.func_metadata import func_metadata
 
         return func_metadata(self.fn)
+
+    def is_mcp_answer(self, returned: object) -> bool:
+        """Return whether only the MCP library converts an answer."""
+        return self.answers is None or _is_of_mcp(type(returned))
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as the function receives them.
@@ -166,6 +177,8 @@ def _parsed(value: Any) -> Any:
 def _arguments(function: Callable[..., Any], signature: inspect.Signature) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
+        if _is_context(parameter.annotation):  # a stand-alone server fills it in
+            continue
         if name.startswith("_"):
             msg = f"the tool {function.__name__}: the parameter {name!r} must not begin with an underscore"
             raise TypeError(msg)
@@ -188,18 +201,42 @@ def _answers(name: str, annotation: Any) -> _Answers | None:
     bare = annotation.__origin__ if get_origin(annotation) is Annotated else annotation
     if bare is inspect.Signature.empty or _is_foreign(bare):
         return None
-    if isinstance(bare, type) and not isinstance(bare, GenericAlias) and bare not in _SCALARS:
-        return _Answers(TypeAdapter(bare), wrapped=False, plain=None) if issubclass(bare, BaseModel) else None
-    if get_origin(bare) is dict and bare.__args__[0] is str:
-        return _Answers(TypeAdapter(bare), wrapped=False, plain=None)
-    model = create_model(f"{name}Output", result=annotation)
-    field = model.model_fields["result"]
-    plain = bare if bare in _PLAIN and not field.metadata else None
-    return _Answers(TypeAdapter(model), wrapped=True, plain=plain)
+    is_class = isinstance(bare, type) and not isinstance(bare, GenericAlias) and bare not in _SCALARS
+    if is_class and not issubclass(bare, BaseModel):
+        return None
+    try:
+        if is_class or (get_origin(bare) is dict and bare.__args__[0] is str):
+            answers = _Answers(TypeAdapter(bare), wrapped=False, plain=None)
+        else:
+            model = create_model(f"{name}Output", result=annotation)
+            plain = bare if bare in _PLAIN and not model.model_fields["result"].metadata else None
+            answers = _Answers(TypeAdapter(model), wrapped=True, plain=plain)
+        answers.adapter.json_schema(schema_generator=_StrictSchema)
+    except (PydanticUserError, SchemaError, NameError, TypeError, ValueError):  # the MCP library has a way out
+        return None
+    return answers
+
+
+class _StrictSchema(GenerateJsonSchema):
+    """Raises an error where pydantic warns that a type has no JSON."""
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        msg = f"{kind}: {detail}"
+        raise ValueError(msg)
 
 
 def _is_foreign(annotation: Any) -> bool:
     """Return whether a type has a part of the MCP library."""
-    if get_origin(annotation) in {Union, UnionType, list, tuple, Annotated}:
+    if get_origin(annotation) in {Union, UnionType, list, tuple, Sequence, Annotated}:
         return any(map(_is_foreign, annotation.__args__))
-    return str(getattr(annotation, "__module__", "")).partition(".")[0] in {"mcp", "mcp_types"}
+    return any(_is_of_mcp(base) for base in getattr(annotation, "__mro__", ()))
+
+
+def _is_of_mcp(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in {"mcp", "mcp_types"}
+
+
+def _is_context(annotation: Any) -> bool:
+    """Return whether a parameter gets the MCP library's context of a call."""
+    parts = annotation.__args__ if get_origin(annotation) in {Union, UnionType} else (annotation,)
+    return any(getattr(part, "__module__", "") == "mcp.server.mcpserver.context" for part in parts)

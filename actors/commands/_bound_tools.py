@@ -339,7 +339,7 @@ class LocalTool(BoundTool):
                 returned = await self._lanes.run(
                     self._lane, functools.partial(self._blocking, validated_arguments, guard)
                 )
-        answers = self._tool.answers
+        answers = None if self._tool.is_mcp_answer(returned) else self._tool.answers
         if answers is not None and isinstance(returned, str | int) and type(returned) is answers.plain:
             return encodable(returned)
         try:
@@ -348,12 +348,12 @@ class LocalTool(BoundTool):
             else:
                 metadata = self._tool.mcp_metadata
                 converted: Any = metadata.convert_result(encodable(returned))
-        except (ValueError, TypeError, RecursionError) as error:
+        except Exception as error:  # an edge: validators of third parties
             msg = f"its answer is not of the declared type: {reason_of(error)}"
             raise BadAnswerError(msg) from error
         if answers is None:
             return value_of(converted, wrapped=metadata.wrap_output)
-        _check_success(value if answers.wrapped else _unwrapped(value), "the tool failed without saying why")
+        _check_success(value if answers.wrapped else _unwrapped(value))
         return value
 
     def _blocking(self, validated_arguments: dict[str, Any], guard: EffectGuard) -> Any:
@@ -410,13 +410,14 @@ def _unwrapped(content: JsonValue) -> JsonValue:
     return content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
 
 
-def _check_success(answer: JsonValue, text: str) -> None:
+def _check_success(answer: JsonValue, text: str = "") -> None:
     """Raise the error in an answer of the form ``{"success": false}``.
 
-    `text` stands for a missing reason.
+    `text`, or the whole answer, stands for a missing reason.
     """
     if isinstance(answer, dict) and answer.get("success") is False:
-        raise ToolFailure(str(answer.get("error") or answer.get("message") or text))
+        whole = text or json.dumps(answer, indent=2, ensure_ascii=False)
+        raise ToolFailure(str(answer.get("error") or answer.get("message") or whole))
 
 
 def _parsed(text: str) -> JsonValue:

@@ -204,5 +204,6 @@ def _tool_errors() -> tuple[type[BaseException], ...]:
     The MCP library's own is one of them, where a program has imported that library.
     """
     mcp = sys.modules.get("mcp.server.mcpserver.exceptions")
+    theirs = getattr(mcp, "ToolError", None)  # None while another thread imports the module
     own = (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError)
-    return own if mcp is None else (*own, mcp.ToolError)
+    return own if theirs is None else (*own, theirs)

@@ -38,10 +38,10 @@ def opening_tools(surface: Server) -> tuple[SurfaceTool, ...]:
     def open_application(
         application: Annotated[str, Field(description="The application, by its id.")],
         arguments: Annotated[dict[str, Any] | None, Field(description="What to open in it, as it says.")] = None,
-    ) -> Any:
+    ) -> tuple[str, dict[str, Any] | None]:
         return application, arguments
 
-    def close_window(window: Annotated[str, Field(description="The window, by its id.")]) -> Any:
+    def close_window(window: Annotated[str, Field(description="The window, by its id.")]) -> str:
         return window
 
     tools = []

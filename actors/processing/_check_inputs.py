@@ -27,7 +27,10 @@ class LastReading(Protocol):
 
 
 class CheckInputs:
-    """The functions that checks may name, and tasks' files at submission."""
+    """The functions that checks may name, and tasks' files at submission.
+
+    The root keeps and drops tasks, checks read on the event loop, and `see` runs on any thread.
+    """
 
     def __init__(self, programs: Mapping[str, Callable[..., Any]]) -> None:
         self.programs = dict(programs)

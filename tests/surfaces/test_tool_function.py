@@ -7,9 +7,11 @@ import functools
 import importlib
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import pytest
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import func_metadata
 from mcp_types import TextContent
@@ -176,6 +178,32 @@ def test_answers_of_other_types_are_left_to_the_mcp_library(function):
     tool = ToolFunction.of(function, "Do it.")
     assert tool.answers is None
     assert tool.mcp_metadata.output_schema == func_metadata(function).output_schema
+
+
+def sequence() -> Sequence[TextContent]: ...
+def later_type() -> list[Missing]: ...  # noqa: F821 - it does not exist
+def context(text: str, call: Context | None = None) -> str: ...
+
+
+def test_return_type_with_a_part_of_the_mcp_library_is_left_to_it():
+    assert ToolFunction.of(sequence, "Do it.").answers is None
+
+
+def test_context_of_a_call_is_no_argument():
+    tool = ToolFunction.of(context, "Do it.")
+    assert tool.parameters == Tool.from_function(context, description="Do it.").parameters
+    assert tool.validate({"text": "a"}) == {"text": "a"}
+
+
+def test_unknown_type_of_an_answer_is_refused_when_the_tool_is_made():
+    with pytest.raises(NameError):
+        ToolFunction.of(later_type, "Do it.")
+
+
+def test_answer_of_the_mcp_librarys_type_is_left_to_it():
+    tool = ToolFunction.of(texts, "Do it.")
+    assert tool.is_mcp_answer(TextContent(type="text", text="a"))
+    assert not tool.is_mcp_answer("a")
 
 
 def test_underscore_in_a_parameter_is_refused():
