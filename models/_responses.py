@@ -35,7 +35,7 @@ from callboard.messages import (
     maker,
 )
 from callboard.models import _examples
-from callboard.models._computer_use import as_function, tool_call
+from callboard.models._computer_actions import as_function, tool_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

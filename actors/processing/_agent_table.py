@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._act import act, act_as_host
+from callboard.actors.processing._ask_by_picture import ask_by_picture
 from callboard.actors.processing._collect import collect_controls
 from callboard.actors.processing._context import Context
 from callboard.actors.processing._decide import ask_model, follow_plan
-from callboard.actors.processing._operate import ask_by_picture
 from callboard.actors.processing._phases import Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._remember import remember

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import AgentStatus
-from callboard.models._computer_use import argument_forms
+from callboard.models._computer_actions import argument_forms
 from callboard.models.prompt import MOST_ACTIONS
 
 if TYPE_CHECKING:

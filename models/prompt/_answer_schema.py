@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import UNATTENDED, AgentStatus, Effect, Outcome, ResultStatus, is_of_task
-from callboard.models._computer_use import SCREENSHOT, argument_forms
+from callboard.models._computer_actions import SCREENSHOT, argument_forms
 from callboard.models._references import References, fitting
 from callboard.models._responses import AppResponse
 from callboard.models.prompt._judge_prompt import judge_schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.messages import AgentStatus
-from callboard.models._computer_use import SCREENSHOT
+from callboard.models._computer_actions import SCREENSHOT
 from callboard.models._examples import APP
 from callboard.models._proposals import ProposingHostResponse
 from callboard.models.prompt._answer_schema import IN_DECISION, KEYS, keys_of, parts_of, without_control

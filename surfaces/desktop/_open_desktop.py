@@ -20,8 +20,8 @@ from callboard.surfaces.desktop._accessible_programs import AccessiblePrograms
 from callboard.surfaces.desktop._calls import method, states
 from callboard.surfaces.desktop._clipboard import Clipboard
 from callboard.surfaces.desktop._desktop_applications import DesktopApplication, installed, named
+from callboard.surfaces.desktop._handled_keys import Pings
 from callboard.surfaces.desktop._input import Pointer, XKeyboard
-from callboard.surfaces.desktop._pings import Pings
 from callboard.surfaces.desktop._processes import command_name, is_alive, marks_of
 from callboard.surfaces.desktop._session import Session
 from callboard.surfaces.desktop._tree import AccessibleNode, ObjectState, Tree

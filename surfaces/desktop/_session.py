@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.desktop._holder import RUNTIME
+from callboard.surfaces.desktop._private_display import RUNTIME
 from callboard.surfaces.desktop._processes import command_name, environment_of, is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_HOLDER = Path(__file__).with_name("_holder.py")
+_HOLDER = Path(__file__).with_name("_private_display.py")
 _SECONDS = 30.0
 _POLL_SECONDS = 0.02
 _POLITE_SECONDS, _KILLED_SECONDS = 0.5, 10.0

@@ -11,7 +11,7 @@ from callboard import Settings
 from callboard.actors.processing import MACHINES
 from callboard.messages import AgentKind, Effect, InvalidAnswerError, Observation, SettingsError
 from callboard.models import OperatorResponse, ToolInfo, named_models, read_response
-from callboard.models._computer_use import argument_forms
+from callboard.models._computer_actions import argument_forms
 from callboard.models.live import ComputerTool
 from support import PNG
 

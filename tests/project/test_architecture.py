@@ -430,8 +430,8 @@ WRITES = {"chmod", "copyfile", "copytree", "fchmod", "lchmod", "makedirs", "mkdi
 WRITERS = {
     "callboard.config._private": "checks each path first",
     "callboard.journal._reader": "copies a journal into a temporary folder",
-    "callboard.surfaces.desktop._holder": "a program of its own, in a temporary folder and in the surface's",
-    "callboard.surfaces.documents.excel._calculator": "a program of its own, in a temporary folder",
+    "callboard.surfaces.desktop._private_display": "a program of its own, in a temporary folder and in the surface's",
+    "callboard.surfaces.documents.excel._ironcalc_process": "a program of its own, in a temporary folder",
     "callboard.surfaces.documents.excel._engines": "fills a temporary folder",
     "callboard.surfaces.documents.excel._workbook_package": "writes into an archive in memory",
     "callboard.surfaces.documents._folder_tools": "makes the folders of a workspace that a task asks for",
@@ -492,7 +492,7 @@ def test_actors_of_the_host_program_are_left_alone():
 
 PROGRAMS = {
     "callboard.actors.commands.mcp._reaper",
-    "callboard.surfaces.desktop._holder",
+    "callboard.surfaces.desktop._private_display",
     "callboard.surfaces.documents._file_reader",
     "callboard.surfaces.documents._office_holder",
     "callboard.surfaces.shell._runner",

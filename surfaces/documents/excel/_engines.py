@@ -48,7 +48,7 @@ Results: TypeAlias = dict[CellPosition, tuple[float | str | bool, bool]]
 
 SECONDS = 10
 """The longest time that IronCalc may take, in seconds."""
-_PROGRAM = Path(__file__).with_name("_calculator.py")
+_PROGRAM = Path(__file__).with_name("_ironcalc_process.py")
 _PAUSE_SECONDS = 0.05
 _FAULTS = frozenset({"#NAME?", "#ERROR!", "#N/IMPL!", "#CIRC!", "#SPILL!", "#CALC!"})
 """Errors that say that a program could not compute, not that the result is an error."""

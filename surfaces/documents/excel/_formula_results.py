@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openpyxl.utils import get_column_letter
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.documents.excel._calculate import Calculation
+from callboard.surfaces.documents.excel._calculation import Calculation
 from callboard.surfaces.documents.excel._cell_values import to_date, to_json
 from callboard.surfaces.documents.excel._outdated_results import Formulas
 

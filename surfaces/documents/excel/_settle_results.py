@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.surfaces.documents.excel._calculate import Calculation, Computed
+from callboard.surfaces.documents.excel._calculation import Calculation, Computed
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._outdated_results import CellPosition, Formulas

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.surfaces.desktop._holder import _admit
+from callboard.surfaces.desktop._private_display import _admit
 
 CHANGE_HOSTS = 109
 GET_INPUT_FOCUS = struct.pack("<BxH", 43, 1)

@@ -10,7 +10,7 @@ import pytest
 from callboard.actors.processing import MACHINES
 from callboard.messages import Action, AgentKind, Control, Effect, InvalidAnswerError, Observation
 from callboard.models import OperatorResponse, ToolInfo, read_response
-from callboard.models._computer_use import SCREENSHOT, argument_forms, tool_call
+from callboard.models._computer_actions import SCREENSHOT, argument_forms, tool_call
 from callboard.models.prompt import answer_schema, examples, is_free, parts_of, prompt_of, shortened_request
 from support import PNG
 
