@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
@@ -98,6 +98,15 @@ def agent_kind(address: str) -> str:
     return kind
 
 
+def _setter(name: str) -> Callable[[BaseModel, object], None]:
+    return cast("Callable[[BaseModel, object], None]", BaseModel.__dict__[name].__set__)
+
+
+set_fields, set_given = _setter("__dict__"), _setter("__pydantic_fields_set__")
+set_extra, set_private = _setter("__pydantic_extra__"), _setter("__pydantic_private__")
+"""Set the members of a model directly. `object.__setattr__` would look each of them up by name."""
+
+
 class Value(BaseModel):
     """A frozen, strict part of a message; unknown keys are refused."""
 
@@ -112,15 +121,12 @@ class Value(BaseModel):
             return super().model_copy(update=update, deep=deep)
         new = object.__new__(type(self))
         changes = update or {}
-        _set(new, "__dict__", {**self.__dict__, **changes})
-        set_fields = self.__pydantic_fields_set__  # safe to share: the value is frozen, so the set never changes
-        _set(new, "__pydantic_fields_set__", set_fields if set_fields.issuperset(changes) else {*set_fields, *changes})
-        _set(new, "__pydantic_extra__", None)
-        _set(new, "__pydantic_private__", None)
+        set_fields(new, {**self.__dict__, **changes})
+        given = self.__pydantic_fields_set__  # safe to share: the value is frozen, so the set never changes
+        set_given(new, given if given.issuperset(changes) else {*given, *changes})
+        set_extra(new, None)
+        set_private(new, None)
         return new
-
-
-_set = object.__setattr__
 
 
 class Message(Value):

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from copy import deepcopy
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from functools import partial
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from pydantic import BaseModel
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from callboard.messages._base import set_extra, set_fields, set_given, set_private
 
 _P = ParamSpec("_P")
 _M = TypeVar("_M", bound=BaseModel)
 
-_set = object.__setattr__
+_MOST_FORMS = 1024
+"""The most sets of names that a maker remembers; it checks any others at each call."""
 
-_shared_set = lru_cache(maxsize=1024)(cast("Callable[[tuple[str, ...]], set[str]]", set))
-"""Return the set of some fields' names, shared by all values that have these: they are frozen, so it never changes."""
+
+class _Form(NamedTuple):
+    """The parts of a value that depend only on the names that were given."""
+
+    given: set[str]
+    """Shared by all values with these names: they are frozen, so it never changes."""
+    own_defaults: list[tuple[str, Callable[[], Any]]]
+    """The fields that were not given and whose defaults are made for each value."""
 
 
 def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
@@ -53,21 +58,30 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
     template = {name: None if name in {*required, *factories} else field.default for name, field in fields.items()}
     prepares = model.__pydantic_post_init__ is not None  # private attributes, or a hook of its own
     new = cast("Callable[[type[BaseModel]], _M]", model.__new__)
+    forms: dict[tuple[str, ...], _Form] = {}
 
-    def make(*_: _P.args, **values: _P.kwargs) -> _M:
-        members: dict[str, Any] = {**template, **values}  # in the order of the fields
-        if len(members) != len(template) or not required <= values.keys():
-            wrong = sorted(values.keys() - template.keys()) or sorted(required - values.keys())
+    def form_of(names: tuple[str, ...]) -> _Form:
+        """Check the names of a call's values, once for each call site."""
+        if not required <= set(names) <= template.keys():
+            wrong = sorted(set(names) - template.keys()) or sorted(required.difference(names))
             msg = f"{model.__name__} has other fields, or needs more: {', '.join(wrong)}"
             raise TypeError(msg)
-        for name, factory in factories.items():
-            if name not in values:
-                members[name] = factory()
+        form = _Form(set(names), [pair for pair in factories.items() if pair[0] not in names])
+        if len(forms) < _MOST_FORMS:
+            forms[names] = form
+        return form
+
+    def make(*_: _P.args, **values: _P.kwargs) -> _M:
+        names = tuple(values)
+        given, own_defaults = forms.get(names) or form_of(names)
+        members: dict[str, Any] = {**template, **values}  # in the order of the fields
+        for name, factory in own_defaults:
+            members[name] = factory()
         value = new(model)
-        _set(value, "__dict__", members)
-        _set(value, "__pydantic_fields_set__", _shared_set(tuple(values)))
-        _set(value, "__pydantic_extra__", None)
-        _set(value, "__pydantic_private__", None)
+        set_fields(value, members)
+        set_given(value, given)
+        set_extra(value, None)
+        set_private(value, None)
         if prepares:
             value.model_post_init(None)
         return value

@@ -25,6 +25,7 @@ from callboard.messages import (
     TaskId,
     Usage,
     Value,
+    maker,
 )
 from callboard.models._responses import AppResponse, by_picture
 
@@ -186,6 +187,7 @@ class Expected(Value):
     """None if unknown."""
 
 
+_answer = maker(ModelAnswer)
 _UNKNOWN = Expected()
 _AT_ONCE: AbstractAsyncContextManager[None] = contextlib.nullcontext()
 
@@ -273,7 +275,7 @@ class FunctionModel(Model):
             if inspect.isawaitable(returned):
                 returned = await returned
         if not isinstance(returned, ModelAnswer):
-            return ModelAnswer(content=returned, program=True)
+            return _answer(content=returned, program=True)
         return returned if "program" in returned.model_fields_set else returned.model_copy(update={"program": True})
 
     def estimate(self, request: ModelRequest) -> Expected:
