@@ -16,7 +16,6 @@ import time
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import msgspec
-import structlog
 from pydantic import JsonValue
 from pydantic_core import to_json, to_jsonable_python
 
@@ -189,6 +188,8 @@ def log_line(
     """
     if not pretty:
         return _renderer(lambda fields: f"{_ENCODE(fields).decode()}\n", redactor)
+    import structlog
+
     console = structlog.dev.ConsoleRenderer(colors=colors, event_key="event")
     return _renderer(lambda fields: f"{console(None, '', _tame(fields))}\n", redactor)
 

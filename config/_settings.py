@@ -36,7 +36,7 @@ from callboard.config._sections import (
     SystemSettings,
 )
 from callboard.config._yaml import YamlError, load_yaml
-from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError, did_you_mean
+from callboard.messages import AgentKind, AnySecret, DocumentedFields, PolicyRule, SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class _Environment(EnvSettingsSource):
         }
 
 
-class Settings(BaseSettings):
+class Settings(DocumentedFields, BaseSettings):
     """All settings.
 
     `Settings()` has the defaults and the environment; `Settings.load` also reads a file. A variable
@@ -79,7 +79,6 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
     )
 

@@ -54,6 +54,7 @@ from callboard.messages import (
     TaskResult,
     Usage,
     Value,
+    field_descriptions,
 )
 from callboard.messages.events import EVENT_CLASSES, Part
 from callboard.models import ModelRequest
@@ -312,12 +313,13 @@ def settings() -> str:
     """List all settings, with a table for each section."""
     parts = []
     for key, model in setting_sections():
+        descriptions = field_descriptions(model)
         rows = [
             [
                 f"`{key}.{field.alias or name}`",
                 f"{field_type(name, field)}{_bounds(field)}",
                 _default(field),
-                first_line(field.description),
+                first_line(descriptions.get(name)),
             ]
             for name, field in model.model_fields.items()
         ]
@@ -407,8 +409,9 @@ def example(path: Path) -> str:
 
 def fields(model: type[BaseModel]) -> str:
     """List the fields of a message, except its tag and version."""
+    descriptions = field_descriptions(model)
     rows = [
-        [f"`{name}`", f"{field_type(name, field)}{_bounds(field)}", _default(field), first_line(field.description)]
+        [f"`{name}`", f"{field_type(name, field)}{_bounds(field)}", _default(field), first_line(descriptions.get(name))]
         for name, field in model.model_fields.items()
         if name not in {"kind", "schema_version"}
     ]

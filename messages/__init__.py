@@ -53,6 +53,7 @@ from callboard.messages._command import (
     PlannedAction,
     ResultStatus,
 )
+from callboard.messages._documented_fields import DocumentedFields, field_descriptions
 from callboard.messages._errors import (
     AgentCrashedError,
     AnswerRefusedError,
@@ -218,6 +219,7 @@ __all__ = [
     "Coverage",
     "Decided",
     "Decision",
+    "DocumentedFields",
     "DoubtError",
     "Effect",
     "Event",
@@ -332,6 +334,7 @@ __all__ = [
     "each_text",
     "encodable",
     "expression_size",
+    "field_descriptions",
     "fits",
     "found_in",
     "is_of_task",

@@ -19,6 +19,7 @@ from pydantic import (
 
 from callboard.messages._base import STORED, AnySequence, Seconds, Value, as_texts
 from callboard.messages._check_schemas import check_schema
+from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._patterns import check_expression
 from callboard.messages._texts import one_line
 
@@ -59,7 +60,7 @@ Show = Literal["name", "found", "all"]
 expected, which a model may then write without reading the source."""
 
 
-class ControlQuery(Value):
+class ControlQuery(DocumentedFields, Value):
     """A control, found by its name and kind.
 
     One that fits must be the only one.
@@ -68,8 +69,6 @@ class ControlQuery(Value):
         >>> Check(control={"target": "gedit", "name": "Save"}, path="/enabled", equals=False).matcher
         'equals'
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     target: Text
     """The id, name or address of the target that shows it."""
@@ -86,13 +85,13 @@ class ControlQuery(Value):
         return self
 
 
-class Reading(Value):
+class Reading(DocumentedFields, Value):
     """A call that only reads, and a part of its answer.
 
     It has exactly one of `cells`, `table`, `text`, `chart`, `control`, `command` and `tool`.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=True, validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
     cells: Text | None = None
     """Cells of a workbook: `report.xlsx!Sales!B8`, or `report.xlsx!B8` if it has one sheet. The value of one cell, or
@@ -367,10 +366,8 @@ def _plain(value: Any) -> JsonValue:
     return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
-class CheckResult(Value):
+class CheckResult(DocumentedFields, Value):
     """The result of one check."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str
     """The check's name."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
+from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._target import ControlRef
 
 
@@ -120,10 +121,8 @@ class Action(Value):
         return tuple((x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int))
 
 
-class PlannedAction(Value):
+class PlannedAction(DocumentedFields, Value):
     """An action that a dry run decided on, and did not execute."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     tool: str
     """The tool's name."""

@@ -19,7 +19,7 @@ _MOST_FORMS = 1024
 
 
 class _Form(NamedTuple):
-    """The parts of a value that depend only on the names that were given."""
+    """The parts of a value that depend on the given names alone."""
 
     given: set[str]
     """Shared by all values with these names: they are frozen, so it never changes."""

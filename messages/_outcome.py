@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from callboard.messages._base import Seconds, Term, Value
+from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._maker import maker
 from callboard.messages._texts import reason_of
 
@@ -38,13 +39,11 @@ class Outcome(Term):
     """A person refused the approval of an action."""
 
 
-class Cause(Value):
+class Cause(DocumentedFields, Value):
     """One link of the chain that explains an ending.
 
     The nearest cause comes first.
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     reason: str
     """One sentence about the event."""
@@ -65,10 +64,8 @@ class Cause(Value):
         return tuple(causes)
 
 
-class Usage(Value):
+class Usage(DocumentedFields, Value):
     """The resources that a step, subtask or task used."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     steps: int = Field(default=0, ge=0)
     """Steps of agents."""

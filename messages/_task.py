@@ -37,6 +37,7 @@ from callboard.messages._base import (
 )
 from callboard.messages._checks import MOST_CHECKS, Check, CheckResult
 from callboard.messages._command import PlannedAction
+from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
 from callboard.messages._task_judge import Judge, JudgeResult
@@ -64,14 +65,14 @@ SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$"
 """The name of a secret: letters, digits and ``_ . -``."""
 
 
-class Secret(Value):
+class Secret(DocumentedFields, Value):
     """A secret, and the calls that a model may insert it into.
 
     A call must match all of the patterns, which are globs. A program, a script or a function, may insert the secret
     anywhere.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=True, hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     value: SecretStr
     """The value that tools receive."""
@@ -105,7 +106,7 @@ Checks = Annotated[tuple[Check, ...], AnySequence, Field(max_length=MOST_CHECKS)
 """Checks, at most 100."""
 
 
-class PlanStep(Value):
+class PlanStep(DocumentedFields, Value):
     """One step of a plan.
 
     It is a round of its own in follower mode.
@@ -115,8 +116,6 @@ class PlanStep(Value):
         >>> Task(request="Report", plan=plan).plan[1].target
         'report.xlsx'
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     request: str
     """The work, in words."""
@@ -152,7 +151,7 @@ def _as_moment(value: object) -> object:
     return value
 
 
-class Task(Message):
+class Task(DocumentedFields, Message):
     """A request from a host program.
 
     A HostAgent plans and assigns it. With ``target`` that agent works alone, without a HostAgent. With ``plan``
@@ -164,7 +163,7 @@ class Task(Message):
         'sales.xlsx'
     """
 
-    model_config = ConfigDict(hide_input_in_errors=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     kind: Literal["task"] = "task"
     """The tag of the message."""
@@ -315,10 +314,8 @@ def _check_references(part: JsonValue, schema: dict[str, JsonValue]) -> None:
         raise ValueError(msg)
 
 
-class SubtaskResult(Message):
+class SubtaskResult(DocumentedFields, Message):
     """The outcome and the results of one subtask."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     kind: Literal["subtask_result"] = "subtask_result"
     """The tag of the message."""
@@ -365,10 +362,8 @@ class SubtaskResult(Message):
     """The steps, calls, tokens and costs."""
 
 
-class TaskResult(Message, Generic[OutputT]):
+class TaskResult(DocumentedFields, Message, Generic[OutputT]):
     """The outcome and the results of a task."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     kind: Literal["task_result"] = "task_result"
     """The tag of the message."""

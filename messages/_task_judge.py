@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from callboard.messages._base import AnySequence, Value, as_texts
+from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._texts import one_line
 
 _LONGEST = 300
@@ -16,10 +17,8 @@ JudgeAnswer = Literal["yes", "no", "unsure"]
 """The answers of a judge."""
 
 
-class Judge(Value):
+class Judge(DocumentedFields, Value):
     """Questions to a model that sees the evidence alone."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     question: Annotated[
         tuple[JudgeQuestion, ...],
@@ -32,10 +31,8 @@ class Judge(Value):
     """The model, as in `Task.model`; by default the task's, or that of HostAgents."""
 
 
-class JudgeResult(Value):
+class JudgeResult(DocumentedFields, Value):
     """A judge's answer to one question."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     question: str
     """The question."""

@@ -10,15 +10,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from callboard.messages._base import Seconds, as_texts
 from callboard.messages._command import Effect, Hazard
+from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._patterns import Pattern
 
 
-class TermSection(BaseModel):
+class TermSection(DocumentedFields, BaseModel):
     """A frozen section of settings or tasks; unknown keys are errors."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True
-    )
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 Span = Annotated[Seconds, Field(gt=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]

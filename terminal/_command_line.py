@@ -242,6 +242,19 @@ def run(
     --no-input. Ctrl-C cancels; a second one exits immediately. `callboard resume`
     continues the unfinished tasks of a journal.
     """
+    # Before the supervisor starts: an interrupt of a later import would offer to resume a task that does not exist.
+    from callboard.actors.commands import Secrets
+    from callboard.terminal import (
+        exit_code,
+        named_journal,
+        play,
+        print_head,
+        print_result,
+        task_command,
+        undo_command,
+        with_resume_hint,
+    )
+
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = parts.terminal(quiet=as_json)
     with mistakes():
@@ -252,19 +265,17 @@ def run(
         )
         call = call.dry() if dry_run else call
         supervisor = parts.started(call)  # before it the journal has no task to resume
-        with parts.with_resume_hint(call.resume_command(journal, models)), supervisor:
-            from callboard.actors.commands import Secrets
-
-            parts.print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
+        with with_resume_hint(call.resume_command(journal, models)), supervisor:
+            print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
-            result = parts.play(supervisor, who.sign(call.task), _stage(console, who, log=log))
-            journal_path = parts.named_journal(call.settings, call.settings_file, journal)
-            undo = parts.undo_command(call.task, result, journal_path)
-            history = parts.task_command("show", call.task.id, journal_path)
-            parts.print_result(console, result, undo, old=call.old_documents, history=history)
+            result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))
+            journal_path = named_journal(call.settings, call.settings_file, journal)
+            undo = undo_command(call.task, result, journal_path)
+            history = task_command("show", call.task.id, journal_path)
+            print_result(console, result, undo, old=call.old_documents, history=history)
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
-        raise typer.Exit(parts.exit_code(result))
+        raise typer.Exit(exit_code(result))
 
 
 @app.command(epilog=_EXIT_HELP)

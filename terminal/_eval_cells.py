@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import yaml
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from callboard.actors.commands import Secrets
 from callboard.config import Settings, load_yaml, make_private, write_own
 from callboard.messages import (
+    DocumentedFields,
     Outcome,
     SettingsError,
     Value,
@@ -51,10 +52,8 @@ ANSWER = "the answer"
 """The name of the expectation of an answer, among those of the checks."""
 
 
-class CellResult(Value):
+class CellResult(DocumentedFields, Value):
     """The result of one run of a task."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     task: str
     """The name of the task."""

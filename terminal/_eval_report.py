@@ -7,9 +7,9 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from callboard.messages import Outcome, Value
+from callboard.messages import DocumentedFields, Outcome, Value
 from callboard.terminal._commands import fail
 from callboard.terminal._eval_cells import CellResult
 
@@ -23,10 +23,8 @@ NOT_REACHED = "the task did not reach its checks"
 _APART = (Outcome.ERROR, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET)
 
 
-class ModelFigures(Value):
+class ModelFigures(DocumentedFields, Value):
     """The figures of one model, over all tasks and seeds."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     model: str
     """Its name in the set."""
@@ -126,10 +124,8 @@ def pass_k(results: Iterable[CellResult]) -> dict[int, float]:
     }
 
 
-class EvalReport(Value):
+class EvalReport(DocumentedFields, Value):
     """The results of an eval set."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str
     """The name of the set."""

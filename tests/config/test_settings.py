@@ -18,7 +18,7 @@ from pydantic_settings import SettingsConfigDict
 
 from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, ShellSettings, Verdict
 from callboard.config._secrets_in_urls import MASK
-from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, Secret, SettingsError
+from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, Secret, SettingsError, field_descriptions
 
 
 def refused(file: Path) -> str:
@@ -476,7 +476,7 @@ def test_secrets_are_hidden_when_the_yaml_is_broken(write):
 
 @pytest.mark.parametrize(("model", "name"), FIELDS)
 def test_every_field_has_a_description(model, name):
-    description = model.model_fields[name].description
+    description = field_descriptions(model)[name]
     assert description
     assert description.rstrip().endswith(".")
 

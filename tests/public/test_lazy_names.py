@@ -14,7 +14,19 @@ import callboard.terminal
 import callboard.testing
 
 MODULES = "import json, sys; print(json.dumps(sorted(sys.modules)))"
-HEAVY = {"cryptography", "docx", "jsonschema", "lxml", "mcp", "mcp_types", "openpyxl", "PIL", "starlette", "uvicorn"}
+HEAVY = {
+    "cryptography",
+    "docx",
+    "jsonschema",
+    "lxml",
+    "mcp",
+    "mcp_types",
+    "openpyxl",
+    "PIL",
+    "starlette",
+    "structlog",
+    "uvicorn",
+}
 """Libraries that a plain task does not need."""
 PLAIN_TASK = """
 from callboard import FunctionModel, Settings, Supervisor, Task

@@ -43,6 +43,18 @@ def test_an_interrupted_import_of_the_console_script_prints_nothing(tmp_path: Pa
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
 
 
+@pytest.mark.parametrize("module", ["_results", "_task_session", "_takeover", "_undo_commands"])
+def test_interrupt_before_a_task_exists_offers_no_resume(tmp_path: Path, module: str) -> None:
+    task = tmp_path / "task.yaml"
+    task.write_text("request: Look\ntarget: memo:one\n", encoding="utf-8")
+    ended = interrupted(
+        tmp_path, f"callboard.terminal.{module}", sys.executable, "-m", "callboard", "run", str(task), "--no-input"
+    )
+    assert ended.returncode == 130
+    assert "resume" not in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_program_that_imports_the_package_keeps_its_interrupts(tmp_path: Path) -> None:
     ended = interrupted(tmp_path, "callboard.supervisor", sys.executable, "-c", "from callboard import Supervisor")
     assert "KeyboardInterrupt" in ended.stderr
