@@ -117,6 +117,8 @@ class Documents(Section):
     cache_mb: int = Field(default=64, ge=0)
     """The most memory for what is known about versions of large files, in megabytes. The least recently used is
     forgotten first, and read again when a call needs it."""
+    max_csv_bytes: int = Field(default=2_000_000_000, ge=1)
+    """The largest CSV file that is read, in bytes. Above `documents.max_bytes` it is read in parts, and not written."""
 
     @property
     def wanted(self) -> bool:

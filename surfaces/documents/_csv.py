@@ -15,8 +15,11 @@ from pydantic import Field
 from callboard.messages import Effect
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats
+from callboard.surfaces.documents._csv_dialect import LONGEST_CELL, MOST_CELLS, delimiter_of, naming_line
+from callboard.surfaces.documents._csv_index import CsvIndex, index_of
 from callboard.surfaces.documents._encodings import Encoding  # noqa: TC001 - schemas are made of it
-from callboard.surfaces.documents._grids import answer_of, decimals_of, plain_grid
+from callboard.surfaces.documents._grids import TablePart, answer_of, decimals_of, describe, padded, plain_grid
+from callboard.surfaces.documents._large_file import LargeFile
 from callboard.surfaces.documents._tables import Answer, Cell, Document, clean, width_of
 from callboard.surfaces.documents._text_tools import Decoded, decoded, most_frequent
 from callboard.surfaces.documents._total_words import totals_at_end
@@ -26,16 +29,15 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from callboard.surfaces._numbers import Separator
     from callboard.surfaces.documents._workspace import Snapshot
 
 CSV = ("csv",)
 _PREVIEW_ROWS = 6
-_MOST_CELLS = 2_000_000
-_LONGEST_CELL = 1_000_000
+_SAMPLE_ROWS = 1000
+"""The first rows of a large file, by which the decimal separators of its columns are inferred."""
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9 .,()/-]*%?$)")
 """The beginning of a text that a spreadsheet would take for a formula; signed numbers and telephones are none."""
-_NAMED = re.compile(r'("?)sep=([^\w"\r\n])\1[\r\n]*', re.IGNORECASE)
-"""A first line that names the delimiter, as Excel writes and reads it; it is no row."""
 
 Delimiter = Annotated[
     Literal["auto", ",", ";", "\t", "|"], Field(description="The delimiter; auto infers it from the file.")
@@ -53,6 +55,11 @@ class CsvTable:
     """The first line and the line after the last one of each row."""
     delimiter: str
     coding: Decoded
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
 
     @property
     def width(self) -> int:
@@ -104,9 +111,13 @@ class CsvTools(formats.FormatTools):
     ) -> Answer:
         """Read the table: its header, its rows and the columns' units.
 
-        Numbers are read as in a Word table.
+        Numbers are read as in a Word table. A large file is read in parts.
         """
-        table = _table(self._workspace.read(document), delimiter, encoding)
+        snapshot = self._workspace.read(document)
+        if isinstance(snapshot.source, LargeFile):
+            index = index_of(snapshot, snapshot.source, delimiter, encoding)
+            return _read_part(index, start, limit, header=header, numbers=numbers, decimal=decimal)
+        table = _table(snapshot, delimiter, encoding)
         answer = answer_of(
             plain_grid(table.rows), header=header, numbers=numbers, decimal=decimal, start=start, limit=limit
         )
@@ -180,21 +191,28 @@ class CsvTools(formats.FormatTools):
             file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[stop:]]))
             return file.answers({"row": row, "column": column, **table.coding.notes})
 
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain that a file is too large to write; else empty."""
+        if snapshot.size_bytes > self._workspace.max_bytes:
+            return f"it is only read: it has more than {self._workspace.max_bytes} bytes (documents.max_bytes)"
+        return ""
+
     def preview(self, snapshot: Snapshot) -> str:
         """Return the first rows."""
-        table = snapshot.once(_table)
-        return "\n".join(" | ".join(cell[:80] for cell in row[:30]) for row in table.rows[:_PREVIEW_ROWS])
+        index = snapshot.once(_index)
+        rows = snapshot.once(_table).rows[:_PREVIEW_ROWS] if index is None else index.read(0, _PREVIEW_ROWS)
+        return "\n".join(" | ".join(cell[:80] for cell in row[:30]) for row in rows)
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of rows and columns, the delimiter and the encoding."""
-        table = snapshot.once(_table)
+        table: CsvTable | CsvIndex = snapshot.once(_index) or snapshot.once(_table)
         coding = table.coding.label
-        return {"rows": len(table.rows), "columns": table.width, "delimiter": table.delimiter, "encoding": coding}
+        return {"rows": table.row_count, "columns": table.width, "delimiter": table.delimiter, "encoding": coding}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether the cell holds another text."""
         delimiter, encoding = (str(arguments.get(name, "auto")) for name in ("delimiter", "encoding"))
-        rows = _table(self._workspace.read(document), delimiter, encoding).rows
+        rows = _table(self._workspace.read(document, whole=True), delimiter, encoding).rows
         row, column = int(str(arguments["row"])) - 1, int(str(arguments["column"])) - 1
         return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
 
@@ -206,6 +224,39 @@ class CsvTools(formats.FormatTools):
         return codecs.BOM_UTF8
 
 
+def _index(snapshot: Snapshot) -> CsvIndex | None:
+    """Count the rows of a file in parts; None for another."""
+    return index_of(snapshot, snapshot.source) if isinstance(snapshot.source, LargeFile) else None
+
+
+def _read_part(
+    index: CsvIndex, start: int, limit: int, *, header: bool, numbers: bool, decimal: Separator | Literal["auto"]
+) -> Answer:
+    """Read some rows of a large file.
+
+    The decimal separators are inferred from these and from the first rows.
+    """
+    header_rows = 1 if header and index.row_count else 0
+    rows = max(0, min(limit, index.row_count - header_rows - start))
+    if rows * index.width > MOST_CELLS:
+        msg = (
+            f"{index.file.document!r} is too large for this: {rows} rows of {index.width} cells are more than "
+            f"{MOST_CELLS} cells; read fewer rows at once"
+        )
+        raise ToolError(msg)
+    sample_rows = min(_SAMPLE_ROWS, MOST_CELLS // max(index.width, 1))
+    samples = index.read(header_rows, sample_rows)
+    part = TablePart(
+        header=padded(index.read(0, header_rows), index.width),
+        rows=padded(index.read(header_rows + start, rows), index.width),
+        samples=padded(samples, index.width),
+        start=start,
+        row_count=index.row_count - header_rows,
+        column_count=index.width,
+    )
+    return {**describe(part, numbers=numbers, decimal=decimal), **index.coding.notes}
+
+
 def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") -> CsvTable:
     """Parse a file.
 
@@ -214,18 +265,13 @@ def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") 
     """
     coding = decoded(snapshot, encoding)
     lines = list(io.StringIO(coding.text, newline=""))
-    match = _NAMED.fullmatch(lines[0]) if lines else None
-    row_start = first_line = 1 if match else 0
-    separator = delimiter
-    if separator == "auto" and match:
-        separator = match[2]
-    elif separator == "auto":
-        separator = "\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text)
+    row_start = first_line = 1 if naming_line(coding.text) else 0
+    separator = delimiter_of(coding.text, snapshot.path.suffix) if delimiter == "auto" else delimiter
     rows: list[list[str]] = []
     spans: list[tuple[int, int]] = []
     reader = csv.reader(lines[first_line:], delimiter=separator)
     cells = 0
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(LONGEST_CELL)
     try:
         for row in reader:
             if row:  # an empty line is no row
@@ -233,27 +279,13 @@ def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") 
                 spans.append((row_start, first_line + reader.line_num))
             row_start = first_line + reader.line_num
             cells += len(row)
-            if cells > _MOST_CELLS:
-                msg = f"{snapshot.document!r} is too large: more than {_MOST_CELLS} cells"
+            if cells > MOST_CELLS:
+                msg = f"{snapshot.document!r} is too large: more than {MOST_CELLS} cells"
                 raise ToolError(msg)
     except csv.Error as error:
         msg = f"{snapshot.document!r} can't be read as a table: line {first_line + reader.line_num}: {error}"
         raise ToolError(msg) from error
     return CsvTable(rows, lines, spans, separator, coding)
-
-
-def _delimiter_of(text: str) -> str:
-    """Infer the delimiter: it splits the first rows into equally many cells."""
-    first = text[:20_000].splitlines(keepends=True)[:20]
-    best, most = ",", (0.0, False, 0)
-    for delimiter in (",", ";", "\t", "|"):
-        widths = [len(row) for row in csv.reader(first, delimiter=delimiter) if row]
-        common = max(set(widths), key=widths.count, default=1)
-        # Texts and numbers hold commas in equally many cells more often than they hold one of the other signs.
-        score = (widths.count(common) / len(widths) if common > 1 else 0.0, delimiter != ",", common)
-        if score > most:
-            best, most = delimiter, score
-    return best
 
 
 def _plain_beginning(text: str) -> str:

@@ -44,7 +44,15 @@ from callboard.surfaces.documents._save import CopyTools, SaveTools
 from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.surfaces.documents._text_tools import TextTools
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB
-from callboard.surfaces.documents._workspace import DOCUMENTS, NAMES, ROOTS, Snapshot, Workspace, window_of
+from callboard.surfaces.documents._workspace import (
+    DEFAULT_CSV_BYTES,
+    DOCUMENTS,
+    NAMES,
+    ROOTS,
+    Snapshot,
+    Workspace,
+    window_of,
+)
 from callboard.surfaces.documents.calendar import CalendarTools
 from callboard.surfaces.documents.excel import ExcelTools, coverage
 from callboard.surfaces.documents.mail import MailTools
@@ -116,6 +124,7 @@ class DocumentSurface(Server):
         max_bytes: The largest size of a file, in bytes.
         compute_cells: The most cells of a workbook whose formulas are computed after an edit.
         cache_mb: The most memory for what is known about versions of large files, in megabytes.
+        max_csv_bytes: The largest size of a CSV file, in bytes; above `max_bytes` it is only read.
 
     Raises:
         NotADirectoryError: If the workspace is not a folder.
@@ -134,8 +143,9 @@ class DocumentSurface(Server):
         max_bytes: int = 50_000_000,
         compute_cells: int = 200_000,
         cache_mb: int = DEFAULT_CACHE_MB,
+        max_csv_bytes: int = DEFAULT_CSV_BYTES,
     ) -> None:
-        self._workspace = Workspace(workspace, max_bytes, compute_cells, cache_mb)
+        self._workspace = Workspace(workspace, max_bytes, compute_cells, cache_mb, max_csv_bytes)
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
         self._files = FolderTools(self._workspace)
@@ -436,7 +446,7 @@ class DocumentSurface(Server):
         window: dict[str, JsonValue] = {
             "path": document,
             "application": NAMES[snapshot.root],
-            "size": len(snapshot.data),
+            "size": snapshot.size_bytes,
             "modified": dt.datetime.fromtimestamp(snapshot.modified, dt.UTC).isoformat(timespec="seconds"),
             "dirty": False,
             "writable": not reason,

@@ -15,9 +15,10 @@ from callboard.surfaces._numbers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from docx.oxml.xmlchemy import BaseOxmlElement
+    from pydantic import JsonValue
 
     from callboard.surfaces.documents._tables import Answer
 
@@ -41,9 +42,25 @@ def plain_grid(rows: list[list[str]]) -> Grid:
     return Grid(padded(rows), {}, [])
 
 
-def padded(rows: list[list[str]]) -> list[list[str]]:
-    """Pad short rows to the length of the longest."""
-    width = max(map(len, rows), default=0)
+@dataclass
+class TablePart:
+    """Some rows of a table, padded to its width."""
+
+    header: list[list[str]]
+    """The header, or no row."""
+    rows: list[list[str]]
+    samples: list[list[str]]
+    """Other rows, by which the columns' numbers are understood."""
+    start: int
+    """The rows above, without the header."""
+    row_count: int
+    """All rows of the table, without the header."""
+    column_count: int
+
+
+def padded(rows: list[list[str]], width: int = 0) -> list[list[str]]:
+    """Pad short rows to a width, by default the longest's."""
+    width = width or max(map(len, rows), default=0)
     return [[*row, *[""] * (width - len(row))] for row in rows]
 
 
@@ -52,19 +69,36 @@ def answer_of(
 ) -> Answer:
     """Describe a table as JSON; see the tool ``read_table``."""
     header_rows = 1 if header and grid.texts else 0
-    columns = list(zip(*grid.texts[header_rows:], strict=True))
+    first = header_rows + start
+    part = TablePart(
+        header=grid.texts[:header_rows],
+        rows=grid.texts[first : first + limit],
+        samples=[*grid.texts[header_rows:first], *grid.texts[first + limit :]],
+        start=start,
+        row_count=len(grid.texts) - header_rows,
+        column_count=len(grid.texts[0]) if grid.texts else 0,
+    )
+    merged: list[JsonValue] = [
+        {"row": row + 1 - header_rows, "column": column + 1, "rows": rows, "columns": across}
+        for row, column, rows, across in grid.merged
+    ]
+    return describe(part, numbers=numbers, decimal=decimal, merged=merged)
+
+
+def describe(
+    part: TablePart, *, numbers: bool, decimal: Separator | Literal["auto"], merged: Sequence[JsonValue] = ()
+) -> Answer:
+    """Describe rows as JSON; see the tool ``read_table``."""
+    columns = list(zip(*part.samples, *part.rows, strict=True)) or [()] * part.column_count
     marks = [separator_of(column) if decimal == "auto" else decimal for column in columns]
-    text_rows = grid.texts[header_rows + start : header_rows + start + limit]
+    text_rows = part.rows
     answer: Answer = {
-        "header": list(grid.texts[0]) if header_rows else [],
+        "header": list(part.header[0]) if part.header else [],
         "rows": [list(row) for row in text_rows],
-        "row_count": len(grid.texts) - header_rows,
-        "column_count": len(grid.texts[0]) if grid.texts else 0,
-        "left_out": max(0, len(grid.texts) - header_rows - start - len(text_rows)),
-        "merged": [
-            {"row": row + 1 - header_rows, "column": column + 1, "rows": rows, "columns": across}
-            for row, column, rows, across in grid.merged
-        ],
+        "row_count": part.row_count,
+        "column_count": part.column_count,
+        "left_out": max(0, part.row_count - part.start - len(text_rows)),
+        "merged": [*merged],
     }
     if numbers:
         loose = [are_numbers(column, mark) for column, mark in zip(columns, marks, strict=True)]
@@ -86,7 +120,7 @@ def answer_of(
             for column in range(len(columns))
         ]
         answer["kept_as_text"] = [
-            {"row": start + number + 1, "column": column + 1, "text": text}
+            {"row": part.start + number + 1, "column": column + 1, "text": text}
             for number, texts in enumerate(text_rows)
             for column, text in enumerate(texts)
             if number_rows[number][column] is None and (is_ambiguous(text) or _stays_behind(text, *counts[column]))

@@ -95,7 +95,7 @@ class PartTools:
                 return self._text(snapshot, part, **further)
             case "file":
                 self._open(snapshot)
-                return {"application": NAMES[snapshot.root], "size": len(snapshot.data)}
+                return {"application": NAMES[snapshot.root], "size": snapshot.size_bytes}
             case _:
                 assert_never(form)
 
@@ -154,7 +154,9 @@ class PartTools:
                 formats.read_in_process({"what": "pixels"}, snapshot, "pictures")
             case "pdf":
                 pdf.PdfTools(self._workspace).facts(snapshot)
-            case "csv" | "calendar":
+            case "csv":
+                CsvTools(self._workspace).facts(snapshot)
+            case "calendar":
                 self._table(snapshot, "")
             case _:
                 self._text(snapshot, "")

@@ -85,9 +85,7 @@ def decoded(snapshot: Snapshot, encoding: str = "auto") -> Decoded:
     mark, marked = next(((mark, marked) for mark, marked in MARKS if data.startswith(mark)), (b"", ""))
     guessed, encoding_name = False, marked
     if encoding != "auto":
-        encoding_name = check_encoding(encoding)
-        if encoding_name in _MARKED:  # the mark says which order of bytes; without one, it is not added
-            encoding_name = marked or _MARKED[encoding_name] or detect_encoding(data)[0]
+        encoding_name = declared_encoding(encoding, marked) or detect_encoding(data)[0]
         mark = mark if encoding_name == marked else b""
     elif not marked:
         encoding_name, guessed = detect_encoding(data)
@@ -99,6 +97,20 @@ def decoded(snapshot: Snapshot, encoding: str = "auto") -> Decoded:
     except UnicodeDecodeError as error:
         msg = f"{name!r} is damaged, or not in {encoding_name}: byte {error.start + 1} fits no character"
         raise ToolError(msg) from None
+
+
+def declared_encoding(encoding: str, marked: str) -> str:
+    """Return the named encoding; empty without its order of bytes.
+
+    Args:
+        encoding: The name.
+        marked: The encoding of the file's byte order mark, which says the order of bytes.
+
+    Raises:
+        ToolError: If there is no such encoding.
+    """
+    name = check_encoding(encoding)
+    return marked or _MARKED[name] if name in _MARKED else name
 
 
 class TextTools(FormatTools):

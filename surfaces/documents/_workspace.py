@@ -29,6 +29,7 @@ from callboard.surfaces import (
     write_lock,
 )
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.documents._large_file import LargeFile, check_size
 from callboard.surfaces.documents._other_formats import advice_on
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB, VersionCache
 
@@ -66,6 +67,7 @@ NAMES = {
 }
 """The names of the applications."""
 
+DEFAULT_CSV_BYTES = 2_000_000_000
 DOCUMENTS = "documents"
 """The name of the documents surface."""
 
@@ -74,18 +76,23 @@ _MOST_FILES = 20_000
 _NOT_PORTABLE = frozenset('<>:"|?*')
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 _MAX_PATH = 400
+IN_PARTS = frozenset({"csv"})
+"""The applications that read large files in parts."""
+IN_PARTS_BYTES = 8_000_000
+"""The least size of a file that is read in parts."""
 FOLDER = "folder"
 """The mark of a folder; a file's is its fingerprint."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The bytes of a document at one moment."""
+    """A document at one moment."""
 
     document: str
     """The path within the workspace, separated by ``/``; the last part of its agent's address."""
     path: Path
-    data: bytes
+    source: bytes | LargeFile
+    """The bytes, or the file that is read in parts."""
     fingerprint: str
     modified: float
     """Seconds since the epoch."""
@@ -99,6 +106,20 @@ class Snapshot:
     def root(self) -> str:
         """The application, such as ``word`` or ``pdf``."""
         return ROOTS[self.path.suffix.lower()]
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the document.
+
+        Raises:
+            ToolError: If it is read in parts, and too large to be held in memory.
+        """
+        return self.source if isinstance(self.source, bytes) else self.source.read_whole()
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the document."""
+        return len(self.source) if isinstance(self.source, bytes) else self.source.size_bytes
 
     def once(self, parse: Callable[[Snapshot], _T]) -> _T:
         """Parse the document once; the result must not be changed."""
@@ -133,13 +154,19 @@ class Workspace:
     """
 
     def __init__(
-        self, folder: Path, max_bytes: int, compute_cells: int = 200_000, cache_mb: int = DEFAULT_CACHE_MB
+        self,
+        folder: Path,
+        max_bytes: int,
+        compute_cells: int = 200_000,
+        cache_mb: int = DEFAULT_CACHE_MB,
+        max_csv_bytes: int = DEFAULT_CSV_BYTES,
     ) -> None:
         if not folder.is_dir():
             msg = f"the workspace {folder} is not a folder"
             raise NotADirectoryError(msg)
         self.folder = folder.resolve()
         self.max_bytes = max_bytes
+        self.max_csv_bytes = max(max_bytes, max_csv_bytes)
         self.compute_cells = compute_cells
         self._cache = VersionCache(cache_mb * 1_000_000)
         self._observed_marks: dict[str, str] = {}
@@ -239,13 +266,14 @@ class Workspace:
                 raise ToolError(msg)
         return path
 
-    def read(self, document: str, *, remember: bool = False) -> Snapshot:
-        """Read a document's bytes.
+    def read(self, document: str, *, remember: bool = False, whole: bool = False) -> Snapshot:
+        """Read a document's bytes; a large file's are read later.
 
         Args:
             document: The path within the workspace.
             remember: Whether a write may follow this observation. The first read of a document is always
                 remembered.
+            whole: Whether all bytes are needed.
 
         Raises:
             ToolError: If the document is missing, not a file, or larger than allowed.
@@ -256,33 +284,36 @@ class Workspace:
             if not stat.S_ISREG(file_status.st_mode):
                 msg = f"{document!r} is not a file"
                 raise ToolError(msg)
-            if file_status.st_size > self.max_bytes:
-                msg = (
-                    f"{document!r} is too large: {file_status.st_size} bytes, and at most {self.max_bytes} are read "
-                    "(documents.max_bytes); split it, or ask a person to raise the limit"
-                )
-                raise ToolError(msg)
-            data = read_file(path)
+            source = self._source(document, path, file_status, whole=whole)
         except FileNotFoundError:
             msg = f"there is no document {document!r} in the workspace; list the windows to see which there are"
             raise ToolError(msg) from None
         except OSError as error:
             msg = f"{document!r} can't be read: {error.strerror}"
             raise ToolError(msg) from error
-        mark = fingerprint(data)
+        mark = fingerprint(source) if isinstance(source, bytes) else source.fingerprint(self._cache)
         with self._lock:
             if remember or document not in self._observed_marks:
                 self._observed_marks[document] = mark
         mode = stat.S_IMODE(file_status.st_mode)
-        return Snapshot(document, path, data, mark, file_status.st_mtime, mode, self._cache)
+        return Snapshot(document, path, source, mark, file_status.st_mtime, mode, self._cache)
+
+    def _source(self, document: str, path: Path, status: os.stat_result, *, whole: bool) -> bytes | LargeFile:
+        size = status.st_size
+        in_parts = not whole and ROOTS[path.suffix.lower()] in IN_PARTS
+        if in_parts and size > min(self.max_bytes, IN_PARTS_BYTES):
+            check_size(document, size, self.max_csv_bytes, "documents.max_csv_bytes")
+            return LargeFile.of(document, path, status, self.max_bytes)
+        check_size(document, size, self.max_bytes)
+        return read_file(path)
 
     def read_unchanged(self, document: str) -> Snapshot:
-        """Read a document that must be unchanged since it was last observed.
+        """Read all bytes of a document unchanged since its observation.
 
         Raises:
             ToolError: If it can't be read, or another program changed it since.
         """
-        snapshot = self.read(document)
+        snapshot = self.read(document, whole=True)
         with self._lock:
             if self._observed_marks[document] == snapshot.fingerprint:
                 return snapshot

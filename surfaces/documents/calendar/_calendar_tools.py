@@ -321,7 +321,7 @@ def _occurrences(snapshot: Snapshot, first: dt.date, last: dt.date) -> tuple[lis
         msg = f"the last day {last} is before the first one {first}"
         raise ToolError(msg)
     request: dict[str, JsonValue] = {"what": "calendar", "first": first.isoformat(), "last": last.isoformat()}
-    answer, _ = read_in_process(request, replace(snapshot, data=_in_utf8(snapshot.data)), "calendar")
+    answer, _ = read_in_process(request, replace(snapshot, source=_in_utf8(snapshot.data)), "calendar")
     return answer["rows"], answer["cancelled"]
 
 

@@ -109,7 +109,7 @@ class MailTools(FormatTools):
 
         Nothing is sent.
         """
-        files = [self._workspace.read(name) for name in attachments]
+        files = [self._workspace.read(name, whole=True) for name in attachments]
         addresses_by_header = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
         names = [name for name, addresses in addresses_by_header.items() if addresses is not None]
         names += ["Subject"] if subject is not None else []
