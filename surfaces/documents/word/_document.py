@@ -53,6 +53,9 @@ _TEXTS: dict[str, Callable[[BaseOxmlElement], str]] = {
 }
 """Elements that show a text."""
 _FIELD, _CODE = qn("w:fldChar"), qn("w:instrText")
+_FIELD_KIND = qn("w:fldCharType")
+_PARAGRAPH, _TABLE = qn("w:p"), qn("w:tbl")
+_OUTLINE = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
 _LEAVES = frozenset({*_TEXTS, _FIELD, _CODE})
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 
@@ -103,9 +106,9 @@ class WordFile(_office.Edited):
 
     def _blocks(self, parent: BaseOxmlElement) -> Iterator[Block]:
         for child in parent.iterchildren():
-            if child.tag == qn("w:p"):
+            if child.tag == _PARAGRAPH:
                 yield paragraph_of(child)
-            elif child.tag == qn("w:tbl"):
+            elif child.tag == _TABLE:
                 yield Table(child, _NO_PARENT)
             elif child.tag in _WRAPPERS:
                 yield from self._blocks(child)
@@ -116,7 +119,7 @@ class WordFile(_office.Edited):
         Returns:
             1 to 9; 0 for the title, None for other paragraphs.
         """
-        outline = paragraph._p.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
+        outline = paragraph._p.find(_OUTLINE)
         return outline_level(outline) if outline is not None else self.styles.level(style_of(paragraph._p))
 
 
@@ -145,7 +148,7 @@ def shown_texts(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str
     """Yield the elements that show a text, with it."""
     open_fields: list[list[str]] = []  # code, and "result" where that has begun
     for leaf in _leaves(element):
-        kind = leaf.get(qn("w:fldCharType")) if leaf.tag == _FIELD else None
+        kind = leaf.get(_FIELD_KIND) if leaf.tag == _FIELD else None
         text = _TEXTS[leaf.tag](leaf) if leaf.tag in _TEXTS else ""
         if kind == "end" and open_fields:
             code, state = open_fields.pop()

@@ -25,6 +25,7 @@ _BULLETS = ("•", "◦", "▪")
 _NUMBERS = ("decimal", "lowerLetter", "lowerRoman")
 _INDENT, _HANGING = 720, 360
 """In twentieths of a point."""
+_NUMBERING = f"{qn('w:pPr')}/{qn('w:numPr')}"
 _IGNORED = frozenset(qn(f"w:{name}") for name in ("bookmarkStart", "bookmarkEnd", "proofErr", "permStart", "permEnd"))
 
 
@@ -88,7 +89,7 @@ def _neighbours(file: WordFile, paragraph: BaseOxmlElement) -> Iterator[str]:
 
 def _num_of(file: WordFile, paragraph: BaseOxmlElement) -> str:
     """Return the id of a paragraph's list; empty if it has none."""
-    numbering = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}")
+    numbering = paragraph.find(_NUMBERING)
     if numbering is None:
         numbering = file.styles.numbering(style_of(paragraph))
     num = numbering.find(qn("w:numId")) if numbering is not None else None

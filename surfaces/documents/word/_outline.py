@@ -64,13 +64,17 @@ class WordControl:
 
 
 def find_all(file: WordFile) -> list[WordControl]:
-    """List the controls in order, numbered by kind.
+    """List the controls, as `iter_controls` yields them."""
+    return list(iter_controls(file))
+
+
+def iter_controls(file: WordFile) -> Iterator[WordControl]:
+    """Yield the controls in order, numbered by kind.
 
     The ids are ``heading-1``, ``paragraph-1``, ``table-1`` and so on. Empty paragraphs are counted but not listed, so
     that the numbers stay the same when text is written into one.
     """
     counts = {"heading": 0, "paragraph": 0, "table": 0}
-    controls: list[WordControl] = []
     heading = ""
     for block in file.blocks():
         if isinstance(block, Table):
@@ -91,10 +95,7 @@ def find_all(file: WordFile) -> list[WordControl]:
             heading = heading if level is None else name
         counts[kind] += 1
         if name or kind == "table":
-            controls.append(
-                WordControl(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block)
-            )
-    return controls
+            yield WordControl(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block)
 
 
 def find(file: WordFile, control_id: str, control_name: str = "") -> WordControl:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 StyleKind: TypeAlias = Literal["paragraph", "table"]
 
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+_STYLE_OF_PARAGRAPH = f"{qn('w:pPr')}/{qn('w:pStyle')}"
+_VALUE = qn("w:val")
 _LEVELS = 9
 _SIZES = {0: 24, 1: 16, 2: 14, 3: 12}
 """Font sizes of added headings, in points, by level; 0 is the title."""
@@ -166,5 +168,5 @@ def outline_level(outline: BaseOxmlElement) -> int | None:
 
 def style_of(paragraph: BaseOxmlElement) -> str:
     """Return the id of a paragraph's style; empty if it names none."""
-    style = paragraph.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
-    return style.get(qn("w:val"), "") if style is not None else ""
+    style = paragraph.find(_STYLE_OF_PARAGRAPH)
+    return style.get(_VALUE, "") if style is not None else ""

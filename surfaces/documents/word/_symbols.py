@@ -38,6 +38,10 @@ _OTHER_SYMBOL = "[symbol]"
 _OFF = frozenset({"0", "false", "off"})
 _HAT = "\u0302"
 _PRIVATE = range(0xE000, 0xF900)
+_SYMBOL_LETTERS = re.compile("[\uf000-\uf0ff]")
+"""The private characters of symbol fonts."""
+_RUN_PROPERTIES, _RUN_FONTS = qn("w:rPr"), qn("w:rFonts")
+_ASCII, _HIGH_ANSI = qn("w:ascii"), qn("w:hAnsi")
 _SHOWN_CODES = frozenset({"EQ", "AUTONUM", "AUTONUMLGL", "AUTONUMOUT", "LISTNUM", "ADVANCE"})
 """Fields that show something and never have a result."""
 _BUTTON_WORDS = 2
@@ -62,11 +66,13 @@ def emoji_text(element: BaseOxmlElement) -> str:
 def letters_text(element: BaseOxmlElement) -> str:
     """Return letters as their font shows them; symbol fonts show others."""
     text = element.text or ""
-    fonts = element.find(f"../{qn('w:rPr')}/{qn('w:rFonts')}")
-    font = "" if fonts is None else fonts.get(qn("w:ascii")) or fonts.get(qn("w:hAnsi")) or ""
+    # A path with ".." would visit all children of the run several times.
+    properties = element.getparent().iterchildren(_RUN_PROPERTIES)
+    fonts = next((fonts for entry in properties if (fonts := entry.find(_RUN_FONTS)) is not None), None)
+    font = "" if fonts is None else fonts.get(_ASCII) or fonts.get(_HIGH_ANSI) or ""
     if font.casefold() in _FONTS:
         return "".join(letter if letter.isspace() else _symbol(font, ord(letter)) for letter in text)
-    return "".join(_OTHER_SYMBOL if 0xF000 <= ord(letter) <= 0xF0FF else letter for letter in text)
+    return text if text.isascii() else _SYMBOL_LETTERS.sub(_OTHER_SYMBOL, text)
 
 
 def _symbol(font: str, code: int) -> str:

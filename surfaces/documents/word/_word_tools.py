@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 from docx.oxml.ns import qn
@@ -26,7 +27,7 @@ from callboard.surfaces.documents.word._document_editor import (
 )
 from callboard.surfaces.documents.word._document_table_tools import WordTableTools
 from callboard.surfaces.documents.word._document_tables import grid_of
-from callboard.surfaces.documents.word._outline import WordControl, find, find_all, tree
+from callboard.surfaces.documents.word._outline import WordControl, find, iter_controls, tree
 from callboard.surfaces.documents.word._text_format_tools import (
     ListKind,
     ListLevel,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._workspace import Snapshot
     from callboard.surfaces.documents.word._document import Block, WordFile
 
+_WORD_TEXT = "text of a Word document"
+
 
 class WordTools(WordTableTools, WordFormatTools):
     """The tools of ``.docx`` files.
@@ -52,7 +55,7 @@ class WordTools(WordTableTools, WordFormatTools):
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
         """List a document's controls, in order."""
-        return [word_control.control for word_control in find_all(snapshot.once(self._load))]
+        return [word_control.control for word_control in iter_controls(snapshot.once(self._load))]
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Count the parts that a person sees and no tool shows."""
@@ -85,13 +88,14 @@ class WordTools(WordTableTools, WordFormatTools):
 
         The text of a heading includes its section. ``not_shown`` counts what the document's text leaves out.
         """
-        file = self._load(self._workspace.read(document))
-        blocks = list(file.blocks())
-        if control_id:
-            blocks = section_of(file, blocks, find(file, control_id, control_name))
-        answer = part_of("\n".join(text_of(file, block) for block in blocks), offset, limit)
-        unseen = "" if control_id else unseen_parts(file)
-        return {**answer, "not_shown": unseen} if unseen else answer
+        snapshot = self._workspace.read(document)
+        if not control_id:
+            text, unseen = self._whole_text(snapshot)
+            answer = part_of(text, offset, limit)
+            return {**answer, "not_shown": unseen} if unseen else answer
+        file = self._load(snapshot)
+        blocks = section_of(file, list(file.blocks()), find(file, control_id, control_name))
+        return part_of("\n".join(text_of(file, block) for block in blocks), offset, limit)
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def insert_paragraph(
@@ -225,6 +229,15 @@ class WordTools(WordTableTools, WordFormatTools):
             check_removable(element, file.package.tree(file.package.main))
             edit.remove(element)
             return file.answers({"deleted": word_control.control.name, "kind": word_control.control.kind})
+
+    def _whole_text(self, snapshot: Snapshot) -> tuple[str, str]:
+        """Read the text of a version once, and count unseen parts."""
+        texts: tuple[str, str] | None = snapshot.cache.get(snapshot.fingerprint, _WORD_TEXT)
+        if texts is None:
+            file = self._load(snapshot)
+            texts = "\n".join(text_of(file, block) for block in file.blocks()), unseen_parts(file)
+            snapshot.cache.keep(snapshot.fingerprint, _WORD_TEXT, texts, sys.getsizeof(texts[0]))
+        return texts
 
 
 def section_of(file: WordFile, blocks: list[Block], word_control: WordControl) -> list[Block]:

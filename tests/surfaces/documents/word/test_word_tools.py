@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from callboard.surfaces import ToolError
 from callboard.surfaces.documents import DocumentSurface
+from callboard.surfaces.documents.word import WordFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -353,3 +354,16 @@ def test_inserted_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, te
     for text in texts:
         word.insert_paragraph("a.docx", text)
     assert word.read_text("a.docx")["text"] == "\n".join(texts)
+
+
+def test_a_second_reading_parses_only_another_version(workspace, call, monkeypatch):
+    document = docx.Document()
+    document.add_paragraph("First")
+    document.save(workspace / "a.docx")
+    answer = call("read_text", "a.docx")
+    with monkeypatch.context() as patch:
+        patch.setattr(WordFile, "load", None)  # the text is kept
+        assert call("read_text", "a.docx") == answer
+    document.add_paragraph("Second")
+    document.save(workspace / "a.docx")
+    assert call("read_text", "a.docx")["text"] == "First\nSecond"
