@@ -4,6 +4,7 @@ Run it from the repository's root.
 
     python -m benchmarks --quick --no-peers          a quick look, in half a minute
     python -m benchmarks --only job --rounds 9       the job alone
+    python -m benchmarks --only start documents      the start, and calls on large documents
     python -m benchmarks --write                     all of it, into docs/benchmarks.md and docs/benchmarks.svg
 
 It only reports: no figure makes a run fail.
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.contest import ROOT, hold
 from benchmarks.environments import PEERS, default_cache, is_made, make, python_of
-from benchmarks.parts import FEW, FIGURES, QUICK, Sizes, job
+from benchmarks.parts import FEW, FIGURES, ON_REQUEST, QUICK, Sizes, job
 from benchmarks.report import plotted, replaced, sections
 
 if TYPE_CHECKING:
@@ -82,7 +83,11 @@ def commit() -> str:
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=["job", *FIGURES], default=["job", *FIGURES], metavar="PART")
+    parts = ["job", *FIGURES]
+    choices = [*parts, *ON_REQUEST]
+    parser.add_argument(
+        "--only", nargs="+", choices=choices, default=parts, metavar="PART", help=f"one or more of {', '.join(choices)}"
+    )
     parser.add_argument("--tasks", nargs="+", type=int, metavar="N", help="tasks at once; default: 1 10 100 1000")
     parser.add_argument("--rounds", type=int, help="rounds of the job, by default 5; at most 3 for the other parts")
     parser.add_argument("--seconds", type=float, default=12.0, help="job: no repetition after this time")
@@ -113,9 +118,10 @@ def main(arguments: list[str] | None = None) -> int:
         pythons = interpreters(options.peers, options.cache, make_them=not options.offline)
         missing = set(options.peers) - pythons.keys()
         measured["job"] = hold(list(job(sizes, pythons)), rounds, options.seconds, partial(say, part="job"))
-    for name, part in FIGURES.items():
+    for name, part in {**FIGURES, **ON_REQUEST}.items():
         if name in options.only:
-            measured[name] = hold(list(part(sizes)), min(rounds, FEW), math.inf, partial(say, part=name))
+            most = 1 if name in ON_REQUEST else FEW
+            measured[name] = hold(list(part(sizes)), min(rounds, most), math.inf, partial(say, part=name))
     how |= dict.fromkeys(options.only, f"on {datetime.now(UTC):%Y-%m-%d} at commit {state}")
     if "job" in options.only:
         how["job"] += f", {rounds} rounds, or {min(rounds, FEW)} for contenders over {options.seconds:g} s"

@@ -85,10 +85,14 @@ class Question:
     """Whether the contender is asked for several numbers of tasks."""
     least: int = 1
     """Rounds in which it is always asked, however long it takes."""
+    row: str = ""
+    """One of several rows of a contender, all measured in its process."""
 
     @property
     def cell(self) -> str:
-        """The key of its answers: contender, and number of tasks if sized."""
+        """The key of its answers: contender, and its row or number of tasks."""
+        if self.row:
+            return f"{self.contender.key}/{self.row}"
         return f"{self.contender.key}@{self.parameters['tasks']}" if self.sized else self.contender.key
 
 

@@ -36,6 +36,10 @@ class Sizes:
     windows: tuple[int, int] = (10, 10_000)
     counted: int = 20
     """Tasks at once whose Python calls are counted."""
+    documents: tuple[str, ...] = ()
+    """Large documents that are built; none stands for all."""
+    document_rows: tuple[str, ...] = ()
+    """Calls on these documents; none stands for all."""
 
 
 QUICK = Sizes(
@@ -50,6 +54,8 @@ QUICK = Sizes(
     calls=5,
     windows=(10, 100),
     counted=2,
+    documents=("million.xlsx",),
+    document_rows=("look at 1,000,000 cells",),
 )
 
 
@@ -116,6 +122,31 @@ def windows(sizes: Sizes) -> Iterator[Question]:
     )
 
 
+def start(_sizes: Sizes) -> Iterator[Question]:
+    """Imports, commands, a first task, a first action."""
+    from benchmarks.figures.start import TITLES
+
+    contender = Contender("start", "benchmarks.figures.start", ("--serve",))
+    yield from (Question(contender, {"row": row}, row=row) for row in TITLES)
+
+
+def documents(sizes: Sizes) -> Iterator[Question]:
+    """Calls on large documents."""
+    from benchmarks.figures.documents import rows
+
+    contender = Contender("documents", "benchmarks.figures.documents")
+    for row in sizes.document_rows or rows():
+        yield Question(contender, {"row": row, "files": sizes.documents}, row=row)
+
+
+def instructions(_sizes: Sizes) -> Iterator[Question]:
+    """Instructions of a task, counted by valgrind."""
+    from benchmarks.figures.instructions import ROWS
+
+    contender = Contender("valgrind", "benchmarks.figures.instructions")
+    yield from (Question(contender, {"row": row}, row=row) for row in ROWS)
+
+
 FIGURES = {
     "steps": steps,
     "waits": waits,
@@ -125,8 +156,12 @@ FIGURES = {
     "history": history,
     "stops": stops,
     "tools": tools,
+    "start": start,
+    "documents": documents,
 }
 """The parts beside the job."""
+ON_REQUEST = {"instructions": instructions}
+"""Parts that run only when they are named: they take long, and need a program that few have."""
 
 
 def titles() -> dict[str, str]:

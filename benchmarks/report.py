@@ -5,53 +5,33 @@ from __future__ import annotations
 import os
 import platform
 import re
-from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Literal
 
 from benchmarks.contest import ratio, spread
 from benchmarks.environments import PEERS, REQUIREMENTS
-from benchmarks.goals import GOALS
+from benchmarks.figures import instructions, start
+from benchmarks.figures.documents import LIBRARIES
+from benchmarks.goals import GOALS, ROW_GOALS
+from benchmarks.large_documents import ROWS
 from benchmarks.parts import DURABLE, JOB_VARIANTS, titles
 from benchmarks.plot import Series, drawn
-from benchmarks.raw import HOPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from benchmarks.contest import Answers, Number, Spread
+    from benchmarks.goals import Goal
 
 
 FIGURES: tuple[tuple[str, Number, str, float], ...] = (
     ("a step with journal and log: CPU", ("step-process", "cpu"), "µs", 1e6),
     ("a step without journal and log: CPU", ("step-off", "cpu"), "µs", 1e6),
-    ("a raw message from an actor to itself (H): CPU", ("H", "cpu"), "µs", 1e6 / HOPS),
-    ("Python calls of a task with journal and log", ("calls-process", "calls"), "calls", 1),
-    ("the same, without journal and log", ("calls-off", "calls"), "calls", 1),
-    ("callboard functions that such tasks call", ("calls-process", "functions"), "functions", 1),
-    ("callboard files that define these functions", ("calls-process", "files"), "files", 1),
-    ("a task on a surface with 10 windows: CPU", ("windows", "few"), "ms", 1e3),
-    ("the same, with 10,000: CPU", ("windows", "many"), "ms", 1e3),
-    ("a task that waits for its window: resident", ("queued", "resident"), "kB", 1e-3),
-    ("the same: traced", ("queued-traced", "traced"), "kB", 1e-3),
-    ("a task that waits for a person, in a window of its own: resident", ("asking", "resident"), "kB", 1e-3),
-    ("the same: traced", ("asking-traced", "traced"), "kB", 1e-3),
-    ("an idle application agent: resident", ("idle", "resident"), "kB", 1e-3),
-    ("the same: traced", ("idle-traced", "traced"), "kB", 1e-3),
-    ("a task with no history: CPU", ("history", "without"), "ms", 1e3),
-    ("a task after the history: CPU", ("history", "with"), "ms", 1e3),
-    ("one of the first after a start, with no history: CPU", ("history", "first_without"), "ms", 1e3),
-    ("one of the first after a start, after the history: CPU", ("history", "first_with"), "ms", 1e3),
-    ("start on a short journal", ("history", "start_without"), "ms", 1e3),
-    ("start after the history", ("history", "start_with"), "ms", 1e3),
+    ("start after 10,000 ended tasks", ("history", "start_with"), "ms", 1e3),
     ("growth of the journal per task", ("history", "growth"), "kB", 1e-3),
     ("growth of the log per task", ("history", "log"), "kB", 1e-3),
-    ("growth of the log per task", ("history", "lines"), "lines", 1),
-    ("events per task", ("history", "events"), "events", 1),
-    ("start without an existing journal", ("stops", "start"), "ms", 1e3),
     ("start, under load", ("stops", "start_busy"), "ms", 1e3),
     ("from a cancel to its result, under load", ("stops", "cancel"), "ms", 1e3),
-    ("the longest such cancel", ("stops", "cancel_longest"), "ms", 1e3),
     ("stop, idle", ("stops", "stop_idle"), "ms", 1e3),
     ("stop, under load", ("stops", "stop"), "ms", 1e3),
     ("a tool call in process", ("tools", "in_process"), "µs", 1e6),
@@ -59,6 +39,10 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
     ("a tool call over HTTP", ("tools", "http"), "µs", 1e6),
 )
 """The other figures: the name, the number, its unit and its scale."""
+
+
+SHOWN = (1, 100)
+"""Tasks at once in the table of the job, if both were measured; the plot and the answers have all."""
 
 
 def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -72,9 +56,10 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str
     """
     written = {
         "machine": machine(answers, how or {}),
-        "job": "\n".join(_job(answers, "seconds", lambda number, _raw: spread(answers, number, 1e3))),
-        "cpu": "\n".join(_job(answers, "cpu", partial(ratio, answers))),
-        "instructions": "\n".join(_job(answers, "instructions", partial(ratio, answers))) if _counted(answers) else "",
+        "start": "\n".join(_rows(answers, "start", start.TITLES, ("seconds", "megabytes", "modules"))),
+        "documents": "\n".join(_rows(answers, "documents", _documents(answers), ("seconds", "megabytes"))),
+        "job": "\n".join(_job(answers)),
+        "instructions": "\n".join(_instructions(answers)),
         "goals": "\n".join(_goals(answers)),
         "figures": "\n".join(_figures(answers)),
     }
@@ -102,8 +87,8 @@ def machine(answers: Answers, how: Mapping[str, str]) -> str:
     versions += [requirement.replace("==", " ") for requirements in named.values() for requirement in requirements]
     parts = {when: [part for part in how if how[part] == when] for when in how.values()}
     host = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    measured = (f"- {', '.join(those)} {when}" for when, those in parts.items())
-    return "\n".join([f"{host}; {', '.join(versions)}. Measured:", "", *measured])
+    measured = "; ".join(f"{', '.join(names)} {when}" for when, names in parts.items())
+    return f"{host}; {', '.join(versions)}. Measured: {measured}."
 
 
 def sizes_of(answers: Answers) -> list[int]:
@@ -111,27 +96,68 @@ def sizes_of(answers: Answers) -> list[int]:
     return sorted({int(cell.partition("@")[2]) for cell in answers if cell.startswith("J@")})
 
 
-def _job(answers: Answers, key: str, spread_of: Callable[[Number, Number], Spread | None]) -> Iterator[str]:
-    """Draw a table of the job.
-
-    `spread_of` gets a number of a contender and the same number of J.
-    """
+def _job(answers: Answers) -> Iterator[str]:
+    """Draw the table of the job: milliseconds, and CPU time in units of J."""
     sizes = sizes_of(answers)
     if not sizes:
         return
-    yield from _head(["", *(f"{size} at once" for size in sizes), "durable"])
+    if set(SHOWN) <= set(sizes):
+        sizes = list(SHOWN)
+    times, units = (f"ms, {size} at once" for size in sizes), (f"CPU in J, {size} at once" for size in sizes)
+    yield from _head(["", *times, *units, "durable"])
     for name, title in titles().items():
-        cells = [
-            _failed(answers, f"{name}@{size}") or _spread(spread_of((f"{name}@{size}", key), (f"J@{size}", key)))
-            for size in sizes
+        cells = [f"{name}@{size}" for size in sizes]
+        spreads = [
+            *(spread(answers, (cell, "seconds"), 1e3) for cell in cells),
+            *(ratio(answers, (f"{name}@{size}", "cpu"), (f"J@{size}", "cpu")) for size in sizes),
         ]
-        if any(cells):
-            yield _row([title, *cells, "yes" if name in DURABLE else "no"])
+        failures = [_failed(answers, cell) for cell in cells] * 2
+        values = [failed or _median(numbers) for failed, numbers in zip(failures, spreads, strict=True)]
+        if any(values):
+            yield _row([title, *values, "yes" if name in DURABLE else "no"])
 
 
-def _counted(answers: Answers) -> bool:
-    """Check whether instructions were counted."""
-    return any("instructions" in said for said in answers.get(f"J@{max(sizes_of(answers), default=0)}", ()))
+def _instructions(answers: Answers) -> Iterator[str]:
+    """Draw the table of instructions, as valgrind counts them."""
+    counts = {row: spread(answers, (f"valgrind/{row}", "instructions"), 1e-6) for row in instructions.TITLES}
+    if any(counts.values()):
+        yield from _head(["", "million", "J"])
+    for row, count in counts.items():
+        jobs = ratio(answers, (f"valgrind/{row}", "instructions"), ("valgrind/J", "instructions"))
+        if value := _failed(answers, f"valgrind/{row}") or _median(count):
+            yield _row([instructions.TITLES[row], value, _median(jobs)])
+
+
+COLUMNS = {"seconds": "s", "megabytes": "MB", "modules": "modules"}
+
+
+def _rows(answers: Answers, part: str, row_titles: Mapping[str, str], keys: Sequence[str]) -> Iterator[str]:
+    """Draw the table of a part whose rows have goals of their own."""
+    if not any(f"{part}/{row}" in answers for row in row_titles):
+        return
+    yield from _head(["", *(COLUMNS[key] for key in keys), "goal", "met"])
+    for row, title in row_titles.items():
+        cell = f"{part}/{row}"
+        if cell in answers:
+            values = [_failed(answers, cell) or _median(spread(answers, (cell, key))) for key in keys]
+            goals = [goal for goal in ROW_GOALS if goal.above[0] == cell]
+            limits = ", ".join(goal.limit for goal in goals)
+            yield _row([title, *values, limits, _met(answers, goals)])
+
+
+def _met(answers: Answers, goals: Sequence[Goal]) -> str:
+    """Say whether all goals are met; empty without a goal or a figure."""
+    spreads = [goal.found(answers) for goal in goals]
+    if not goals or None in spreads:
+        return ""
+    met = all(goal.met(values) for goal, values in zip(goals, spreads, strict=True) if values is not None)
+    return "yes" if met else "no"
+
+
+def _documents(answers: Answers) -> dict[str, str]:
+    """Name the rows of calls on documents, in the order of their questions."""
+    names = [*ROWS, *LIBRARIES]
+    return {row: row for row in names if f"documents/{row}" in answers}
 
 
 def _failed(answers: Answers, cell: str) -> str:
@@ -144,9 +170,7 @@ def _goals(answers: Answers) -> Iterator[str]:
         return
     yield from _head(["", "goal", "measured", "met"])
     for goal, values in spreads:
-        bound = f"{goal.sign} {goal.bound:g} {goal.unit}"
-        met = "" if values is None else "yes" if goal.met(values) else "no"
-        yield _row([goal.what, bound, _spread(values) or "not measured", met])
+        yield _row([goal.what, goal.limit, _spread(values) or "not measured", _met(answers, [goal])])
 
 
 def _figures(answers: Answers) -> Iterator[str]:
@@ -182,6 +206,12 @@ def _spread(values: Spread | None) -> str:
     if values.count == 1:
         return _number(values.median)
     return f"{_number(values.median)} ({_number(values.low)} to {_number(values.high)})"
+
+
+def _median(values: Spread | None) -> str:
+    if values is None:
+        return ""
+    return str(int(values.median)) if values.median == int(values.median) else _number(values.median)
 
 
 def _number(value: float) -> str:

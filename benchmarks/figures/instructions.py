@@ -1,20 +1,24 @@
 """Count a task's instructions outside the kernel with valgrind.
 
-``python -m benchmarks.figures.instructions`` prints a table. It counts where no hardware counter can be read. It needs
-``valgrind``, and takes about a quarter of an hour. Each row is the difference of two runs, of three batches of tasks
-and of one, so that the start and the warm-up do not count.
+``python -m benchmarks --only instructions`` prints a table. It counts where no hardware counter can be read. It needs
+``valgrind``, and takes about a quarter of an hour; ``python -m benchmarks`` leaves it out unless it is named. Each row
+is the difference of two runs, of three batches of tasks and of one, so that the start and the warm-up do not count.
+
+``python -m benchmarks.figures.instructions`` answers to ``{"row": name}``, a key of `ROWS`.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import raw, record
 from benchmarks.board import VARIANTS, prepare
+from benchmarks.protocol import serve
 
 if TYPE_CHECKING:
     from benchmarks.protocol import Prepare
@@ -23,12 +27,19 @@ VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out
 FEW, MANY = 1, 3
 """Batches of the two runs."""
 ROWS: dict[str, tuple[Prepare, int]] = {
-    "a raw Pykka job (J)": (raw.job, 100),
-    "the record only": (record.prepare, 100),
-    "without journal and log": (partial(prepare, VARIANTS["off"]), 100),
-    "with journal (`process`) and log": (partial(prepare, VARIANTS["process"]), 100),
-    "the same, one task at a time": (partial(prepare, VARIANTS["process"]), 1),
-    "the same, actions with effect `once`": (partial(prepare, VARIANTS["once"]), 100),
+    "J": (raw.job, 100),
+    "record": (record.prepare, 100),
+    **{variant: (partial(prepare, VARIANTS[variant]), 100) for variant in ("off", "process", "once")},
+    "alone": (partial(prepare, VARIANTS["process"]), 1),
+}
+"""The rows: a preparation, and the tasks at once."""
+TITLES = {
+    "J": "raw Pykka, 10 messages (J)",
+    "record": "the record only",
+    "off": "a task without journal and log",
+    "process": "a task with journal and log",
+    "once": "the same, actions with effect `once`",
+    "alone": "a task with journal and log, one at a time",
 }
 ONE_BY_ONE = 50
 """Batches, in place of one, where a batch is a single task."""
@@ -53,19 +64,23 @@ def counted(row: str, batches: int) -> int:
     return int(match[1].replace(",", ""))
 
 
-def main() -> None:
-    """Print the table."""
-    print("| | million | J |\n| --- | --: | --: |")
-    job = 0.0
-    for row, (_, size) in ROWS.items():
-        tasks = (MANY - FEW) * (ONE_BY_ONE if size == 1 else size)
-        instructions = (counted(row, MANY) - counted(row, FEW)) / tasks
-        job = job or instructions
-        print(f"| {row} | {instructions / 1e6:.3g} | {instructions / job:.3g} |", flush=True)
+def measure(parameters: dict[str, Any]) -> dict[str, float]:
+    """Count the instructions of one task of a row.
+
+    Raises:
+        RuntimeError: If there is no valgrind.
+    """
+    if shutil.which(VALGRIND[0]) is None:
+        msg = "valgrind is not installed"
+        raise RuntimeError(msg)
+    row = str(parameters["row"])
+    size = ROWS[row][1]
+    tasks = (MANY - FEW) * (ONE_BY_ONE if size == 1 else size)
+    return {"instructions": (counted(row, MANY) - counted(row, FEW)) / tasks}
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         run(sys.argv[1], int(sys.argv[2]))
     else:
-        main()
+        serve(measure)

@@ -49,6 +49,14 @@ def test_slow_question_is_asked_once():
     assert len(log) == 1
 
 
+def test_rows_of_one_contender_have_answers_of_their_own():
+    contender = Double("a", [{"x": 1}, {"error": "broken"}, {"x": 3}], [])
+    questions = [Question(contender, {"row": row}, row=row) for row in ("first", "second")]
+    answers = hold(questions, 2, 60.0, lambda _text: None)
+    assert [answer["x"] for answer in answers["a/first"]] == [1, 3]
+    assert [answer["error"] for answer in answers["a/second"]] == ["broken"]
+
+
 def test_all_contenders_are_closed_at_the_end():
     doubles = [Double(key, [{"x": 1}], []) for key in "ab"]
     hold([Question(double, {}) for double in doubles], 1, 60.0, lambda _text: None)
