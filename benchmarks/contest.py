@@ -90,7 +90,7 @@ class Question:
 
     @property
     def cell(self) -> str:
-        """The key of its answers: contender, and its row or number of tasks."""
+        """The key of its answers: contender, and row or number of tasks."""
         if self.row:
             return f"{self.contender.key}/{self.row}"
         return f"{self.contender.key}@{self.parameters['tasks']}" if self.sized else self.contender.key

@@ -102,7 +102,7 @@ GOALS = (
 
 
 def start_goals() -> Iterator[Goal]:
-    """Make the goals of imports, commands, a first task and a first action."""
+    """Make the goals of imports, commands, first task and first action."""
     for row, libraries, times, modules, megabytes in (
         ("callboard", "libraries", 2, 500, 55),
         ("task", "needed", 3, 850, 70),

@@ -97,7 +97,7 @@ def sizes_of(answers: Answers) -> list[int]:
 
 
 def _job(answers: Answers) -> Iterator[str]:
-    """Draw the table of the job: milliseconds, and CPU time in units of J."""
+    """Draw the table of the job: milliseconds, and CPU time in J."""
     sizes = sizes_of(answers)
     if not sizes:
         return
@@ -132,7 +132,7 @@ COLUMNS = {"seconds": "s", "megabytes": "MB", "modules": "modules"}
 
 
 def _rows(answers: Answers, part: str, row_titles: Mapping[str, str], keys: Sequence[str]) -> Iterator[str]:
-    """Draw the table of a part whose rows have goals of their own."""
+    """Draw the table of a part with goals beside its rows."""
     if not any(f"{part}/{row}" in answers for row in row_titles):
         return
     yield from _head(["", *(COLUMNS[key] for key in keys), "goal", "met"])
@@ -146,7 +146,7 @@ def _rows(answers: Answers, part: str, row_titles: Mapping[str, str], keys: Sequ
 
 
 def _met(answers: Answers, goals: Sequence[Goal]) -> str:
-    """Say whether all goals are met; empty without a goal or a figure."""
+    """Say if all goals are met; empty without goal or figure."""
     spreads = [goal.found(answers) for goal in goals]
     if not goals or None in spreads:
         return ""
@@ -155,7 +155,7 @@ def _met(answers: Answers, goals: Sequence[Goal]) -> str:
 
 
 def _documents(answers: Answers) -> dict[str, str]:
-    """Name the rows of calls on documents, in the order of their questions."""
+    """Name the measured calls on documents, in the order of their questions."""
     names = [*ROWS, *LIBRARIES]
     return {row: row for row in names if f"documents/{row}" in answers}
 

@@ -102,7 +102,7 @@ class Processes:
         )
 
     def _cost(self, row: str) -> dict[str, float]:
-        """Run a row; give its CPU seconds, its peak memory and its modules.
+        """Run a row; give its CPU seconds, peak memory and modules.
 
         The interpreter's start counts, too.
         """
