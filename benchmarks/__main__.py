@@ -128,10 +128,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps({"parts": measured, "how": how}, indent=1), "utf-8")
     answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}
-    written, plot = sections(answers, how), plotted(answers)
-    print("\n\n".join(written.values()))
+    print("\n\n".join(sections(answers, how).values()))
     if options.write:
-        write(written, plot, options.docs)
+        write(sections(answers, how, brief=True), plotted(answers), options.docs)
     failed = any("error" in answer for said in answers.values() for answer in said)
     return 1 if failed or (missing and not options.offline) else 0
 

@@ -61,7 +61,7 @@ QUICK = Sizes(
 
 def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
     """The job: raw, callboard's variants, and the installed peers."""
-    contenders = [Contender("J", "benchmarks.raw", ("job",)), Contender("record", "benchmarks.record")]
+    contenders = [Contender("J", "benchmarks.raw"), Contender("record", "benchmarks.record")]
     contenders += [Contender(name, "benchmarks.board", (name,)) for name in JOB_VARIANTS]
     for name, python in interpreters.items():
         module, *arguments = PEERS[name].command
@@ -72,9 +72,8 @@ def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
 
 
 def steps(sizes: Sizes) -> Iterator[Question]:
-    """One step of an agent, beside one raw message."""
+    """One step of an agent."""
     parameters = {"tasks": sizes.step_tasks}
-    yield Question(Contender("H", "benchmarks.raw", ("hop",)), parameters)
     for name in ("process", "off"):
         yield Question(Contender(f"step-{name}", "benchmarks.figures.steps", (name,)), parameters)
 

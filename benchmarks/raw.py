@@ -1,14 +1,11 @@
-"""The units: the job in raw Pykka (J), one message (H).
+"""The unit: the job in raw Pykka (J), ten messages between actors.
 
-J is ten messages between Pykka actors. H is a message from an actor to itself.
-
-``python -m benchmarks.raw job`` and ``python -m benchmarks.raw hop`` are contenders.
+``python -m benchmarks.raw`` is a contender.
 """
 
 from __future__ import annotations
 
 import queue
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
 
     from benchmarks.protocol import Go
 
-HOPS = 200
-"""Messages from an actor to itself for each "task" of the hop."""
 PATIENCE = 60.0
 
 
@@ -134,23 +129,6 @@ class App(pykka.ThreadingActor):
                 self.host = message
 
 
-class Hopper(pykka.ThreadingActor):
-    """An actor that counts down by messages to itself. Never blocks."""
-
-    use_daemon_thread = True
-
-    def __init__(self, results: queue.SimpleQueue[int]) -> None:
-        super().__init__()
-        self._results = results
-
-    def on_receive(self, message: int) -> None:
-        """Hop."""
-        if message:
-            self.actor_ref.tell(message - 1)
-        else:
-            self._results.put(message)
-
-
 @contextmanager
 def job(size: int) -> Iterator[Go]:
     """Prepare J."""
@@ -173,19 +151,5 @@ def job(size: int) -> Iterator[Go]:
         actor.stop()
 
 
-@contextmanager
-def hop(size: int) -> Iterator[Go]:
-    """Prepare H, where each "task" is `HOPS` messages."""
-    results: queue.SimpleQueue[int] = queue.SimpleQueue()
-    hopper = Hopper.start(results)
-
-    def go(batches: int) -> None:
-        hopper.tell(HOPS * size * batches)
-        results.get(timeout=PATIENCE)
-
-    yield go
-    hopper.stop()
-
-
 if __name__ == "__main__":
-    serve(timed({"job": job, "hop": hop}[sys.argv[1]]))
+    serve(timed(job))

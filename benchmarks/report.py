@@ -25,27 +25,24 @@ if TYPE_CHECKING:
 
 
 FIGURES: tuple[tuple[str, Number, str, float], ...] = (
-    ("a step with journal and log: CPU", ("step-process", "cpu"), "µs", 1e6),
-    ("a step without journal and log: CPU", ("step-off", "cpu"), "µs", 1e6),
+    ("CPU time of a step with journal and log", ("step-process", "cpu"), "µs", 1e6),
     ("start after 10,000 ended tasks", ("history", "start_with"), "ms", 1e3),
     ("growth of the journal per task", ("history", "growth"), "kB", 1e-3),
     ("growth of the log per task", ("history", "log"), "kB", 1e-3),
-    ("start, under load", ("stops", "start_busy"), "ms", 1e3),
-    ("from a cancel to its result, under load", ("stops", "cancel"), "ms", 1e3),
-    ("stop, idle", ("stops", "stop_idle"), "ms", 1e3),
-    ("stop, under load", ("stops", "stop"), "ms", 1e3),
+    ("from a cancel to its result, with 100 tasks that never end", ("stops", "cancel"), "ms", 1e3),
     ("a tool call in process", ("tools", "in_process"), "µs", 1e6),
     ("a tool call over stdio", ("tools", "stdio"), "µs", 1e6),
-    ("a tool call over HTTP", ("tools", "http"), "µs", 1e6),
 )
-"""The other figures: the name, the number, its unit and its scale."""
+"""Figures without a goal: the name, the number, its unit and its scale."""
 
 
 SHOWN = (1, 100)
-"""Tasks at once in the table of the job, if both were measured; the plot and the answers have all."""
+"""Tasks at once in the document's table of the job, if both were measured; its plot has all."""
+UNSHOWN = {"record", "blocks", "own", "agent-framework-checkpoint", "langgraph-memory"}
+"""Contenders that are in the plot, but not in the document's table."""
 
 
-def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str, str]:
+def sections(answers: Answers, how: Mapping[str, str] | None = None, *, brief: bool = False) -> dict[str, str]:
     """Write the measurements, by section of the document.
 
     A section without a measurement is left out.
@@ -53,15 +50,15 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str
     Args:
         answers: The measurements.
         how: The date and the commit, by part.
+        brief: Leave out sizes, contenders and calls that the document does not show.
     """
     written = {
         "machine": machine(answers, how or {}),
         "start": "\n".join(_rows(answers, "start", start.TITLES, ("seconds", "megabytes", "modules"))),
-        "documents": "\n".join(_rows(answers, "documents", _documents(answers), ("seconds", "megabytes"))),
-        "job": "\n".join(_job(answers)),
+        "documents": "\n".join(_rows(answers, "documents", _documents(brief=brief), ("seconds", "megabytes"))),
+        "job": "\n".join(_job(answers, brief=brief)),
         "instructions": "\n".join(_instructions(answers)),
         "goals": "\n".join(_goals(answers)),
-        "figures": "\n".join(_figures(answers)),
     }
     return {name: text for name, text in written.items() if text}
 
@@ -76,7 +73,7 @@ def replaced(document: str, name: str, text: str) -> str:
     if not pattern.search(document):
         msg = f"the document has no section {name!r}"
         raise ValueError(msg)
-    return pattern.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", document)
+    return pattern.sub(lambda match: f"{match[1]}{text}\n{match[2]}", document)
 
 
 def machine(answers: Answers, how: Mapping[str, str]) -> str:
@@ -96,12 +93,12 @@ def sizes_of(answers: Answers) -> list[int]:
     return sorted({int(cell.partition("@")[2]) for cell in answers if cell.startswith("J@")})
 
 
-def _job(answers: Answers) -> Iterator[str]:
+def _job(answers: Answers, *, brief: bool) -> Iterator[str]:
     """Draw the table of the job: milliseconds, and CPU time in J."""
     sizes = sizes_of(answers)
     if not sizes:
         return
-    if set(SHOWN) <= set(sizes):
+    if brief and set(SHOWN) <= set(sizes):
         sizes = list(SHOWN)
     times, units = (f"ms, {size} at once" for size in sizes), (f"CPU in J, {size} at once" for size in sizes)
     yield from _head(["", *times, *units, "durable"])
@@ -113,7 +110,7 @@ def _job(answers: Answers) -> Iterator[str]:
         ]
         failures = [_failed(answers, cell) for cell in cells] * 2
         values = [failed or _median(numbers) for failed, numbers in zip(failures, spreads, strict=True)]
-        if any(values):
+        if any(values) and not (brief and name in UNSHOWN):
             yield _row([title, *values, "yes" if name in DURABLE else "no"])
 
 
@@ -154,10 +151,11 @@ def _met(answers: Answers, goals: Sequence[Goal]) -> str:
     return "yes" if met else "no"
 
 
-def _documents(answers: Answers) -> dict[str, str]:
-    """Name the measured calls on documents, in the order of their questions."""
-    names = [*ROWS, *LIBRARIES]
-    return {row: row for row in names if f"documents/{row}" in answers}
+def _documents(*, brief: bool) -> dict[str, str]:
+    """Name the calls on documents; if brief, those with goals alone."""
+    goals = {goal.above[0] for goal in ROW_GOALS}
+    calls = [row for row in ROWS if not brief or f"documents/{row}" in goals]
+    return {row: row for row in (*calls, *LIBRARIES)}
 
 
 def _failed(answers: Answers, cell: str) -> str:
@@ -165,24 +163,17 @@ def _failed(answers: Answers, cell: str) -> str:
 
 
 def _goals(answers: Answers) -> Iterator[str]:
-    spreads = [(goal, goal.found(answers)) for goal in GOALS]
-    if all(values is None for _, values in spreads):
+    """Draw the table of goals; figures without a goal end it."""
+    goals = [(goal, goal.found(answers)) for goal in GOALS]
+    figures = [(what, unit, spread(answers, number, scale)) for what, number, unit, scale in FIGURES]
+    if not any(values for _, values in goals) and not any(values for *_, values in figures):
         return
     yield from _head(["", "goal", "measured", "met"])
-    for goal, values in spreads:
+    for goal, values in goals:
         yield _row([goal.what, goal.limit, _spread(values) or "not measured", _met(answers, [goal])])
-
-
-def _figures(answers: Answers) -> Iterator[str]:
-    rows = [
-        (what, unit, values)
-        for what, number, unit, scale in FIGURES
-        if (values := spread(answers, number, scale)) is not None
-    ]
-    if rows:
-        yield from _head(["", "median (quartiles)", "unit"])
-    for what, unit, values in rows:
-        yield _row([what, _spread(values), unit])
+    for what, unit, values in figures:
+        if values is not None:
+            yield _row([what, "", f"{_spread(values)} {unit}", ""])
 
 
 def plotted(answers: Answers) -> str:

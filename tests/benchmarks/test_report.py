@@ -135,16 +135,34 @@ def test_the_table_has_a_row_for_each_contender_that_was_measured():
     assert table.splitlines()[-1] == "| callboard, journal `process`, log | 4 | 4 | yes |"
 
 
-def test_table_of_the_job_shows_one_task_and_a_hundred():
-    answers = measured(J_at_1=0.001, J_at_10=0.001, J_at_100=0.001, process_at_1=0.004, process_at_100=0.005)
-    assert sections(answers)["job"].splitlines()[-1] == (
-        "| callboard, journal `process`, log | 4 | 5 | 4 | 5 | yes |"
+def test_table_of_the_job_is_brief_in_the_document():
+    names = ("J", "process", "own")
+    answers = measured(**{f"{name}_at_{size}": 0.004 for name in names for size in (1, 10, 100)})
+    assert sections(answers, brief=True)["job"].splitlines()[2:] == [
+        "| raw Pykka, 10 messages (J) | 4 | 4 | 1 | 1 | no |",
+        "| callboard, journal `process`, log | 4 | 4 | 1 | 1 | yes |",
+    ]
+    assert (
+        "| callboard, `process`, log, one window per task | 4 | 4 | 4 | 1 | 1 | 1 | yes |" in sections(answers)["job"]
     )
+
+
+def test_calls_without_a_goal_are_left_out_of_the_document():
+    cost = {"seconds": 1.5, "megabytes": 100.0, "round": 0}
+    answers = {f"documents/{row}": [cost] for row in ("look twice", "look at 1,000,000 cells", LIBRARY)}
+    rows = sections(answers, brief=True)["documents"].splitlines()[2:]
+    assert [row.split(" | ")[0] for row in rows] == ["| look at 1,000,000 cells", f"| {LIBRARY}"]
+
+
+def test_figures_without_a_goal_follow_the_goals():
+    rows = sections({"tools": [{"stdio": 0.0025, "round": 0}]})["goals"].splitlines()[2:]
+    assert len(rows) == len(GOALS) + 1
+    assert rows[-1] == "| a tool call over stdio |  | 2500 µs |  |"
 
 
 def test_a_section_of_the_document_is_replaced_and_nothing_else():
     before = "a\n<!-- measured: x -->\nold\n<!-- /measured -->\nb\n"
-    assert replaced(before, "x", "new") == "a\n<!-- measured: x -->\n\nnew\n\n<!-- /measured -->\nb\n"
+    assert replaced(before, "x", "new") == "a\n<!-- measured: x -->\nnew\n<!-- /measured -->\nb\n"
 
 
 def test_a_section_that_is_missing_is_refused():
@@ -154,7 +172,7 @@ def test_a_section_that_is_missing_is_refused():
 
 def test_the_document_has_every_section_once_and_shows_the_plot():
     names = re.findall(r"<!-- measured: (\w+) -->", DOCUMENT)
-    assert sorted(names) == ["documents", "figures", "goals", "instructions", "job", "machine", "start"]
+    assert sorted(names) == ["documents", "goals", "instructions", "job", "machine", "start"]
     assert "(benchmarks.svg)" in DOCUMENT
 
 
