@@ -29,6 +29,7 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     Assign,
+    AssignGroup,
     Cancel,
     EventName,
     IllegalMoveError,
@@ -45,6 +46,7 @@ from callboard.messages import (
     TaskForgotten,
     agent_kind,
     maker,
+    with_results,
 )
 
 if TYPE_CHECKING:
@@ -261,7 +263,7 @@ class Agent(ScheduledActor):
         applied = run.apply(result) if step_moves is None else step_moves.applied  # type: ignore[arg-type]  # it can be applied
         self._report(run, returned, applied)
         self._run = applied
-        if isinstance(result, Assign | Question | ApprovalRequest):
+        if isinstance(result, Assign | AssignGroup | Question | ApprovalRequest):
             self._context.post(result)
         self._move_on(step_moves)
         if returned.next_result is None:
@@ -359,7 +361,7 @@ class Agent(ScheduledActor):
             )
 
 
-ToRoot = Assign | Question | ApprovalRequest | RoundEnding | SubtaskEnding
+ToRoot = Assign | AssignGroup | Question | ApprovalRequest | RoundEnding | SubtaskEnding
 """The messages of an agent to the root; after one the agent waits or is done."""
 
 
@@ -395,6 +397,9 @@ def renewed(message: ToRoot, run: Run) -> Message:
     """
     if isinstance(message, Assign):
         return message.model_copy(update={"subtasks": run.subtasks, "made": run.made})
+    if isinstance(message, AssignGroup):
+        assigns = tuple(with_results(assign, run.subtasks, run.made) for assign in message.assigns)
+        return message.model_copy(update={"assigns": assigns})
     return message.model_copy(update={"token": run.assign.token})
 
 

@@ -15,6 +15,7 @@ from callboard.actors.states import evolve, moves
 from callboard.journal import Row
 from callboard.messages import (
     Assign,
+    AssignGroup,
     Captured,
     Cause,
     EventName,
@@ -159,7 +160,7 @@ class JobResults:
         self._journal.append((self._row(run, returned),), partial(send, returned), refused)
 
     def _row(self, run: Run, returned: JobReturned) -> Row:
-        message = returned.result.lean() if isinstance(returned.result, Assign) else returned.result
+        message = returned.result.lean() if isinstance(returned.result, Assign | AssignGroup) else returned.result
         return Row(self._stream.steady(), returned.task_id, run.assign.run_id, message, returned.job)
 
     def _step_moves(self, run: Run, result: Message) -> StepMoves | None:

@@ -54,6 +54,10 @@ class Limits(Section):
     settle_seconds: Seconds = Field(default=2.0, ge=0, le=3600)
     """The longest that an observation waits after actions for the surface to settle: until it reports that it is
     idle, or two consecutive fingerprints are equal."""
+    parallel_subtasks: int = Field(default=4, ge=1)
+    """The most subtasks of one task that work at once."""
+    subtasks_per_assign: int = Field(default=16, ge=2)
+    """The most subtasks that a HostAgent may assign in one answer."""
     idle_agents: int = Field(default=50, ge=0)
     """The most idle agents of windows, devices and shells that are kept."""
     sessions: int = Field(default=20, ge=0)

@@ -159,6 +159,10 @@ MIGRATIONS: tuple[str, ...] = (
     # contents of the files that checks compare are a row of the kind `files_at_start`, right after their task. Older
     # rows lack all of these: their tasks have no checks. Older versions can't read the new ones.
     "PRAGMA user_version = 10;",
+    # Several subtasks may be assigned at once: a row of the kind `assign_group` holds them, and an assignment tells its
+    # place among them. Older rows lack both: each of their subtasks was assigned alone. Older versions can't read the
+    # new ones.
+    "PRAGMA user_version = 11;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

@@ -10,6 +10,7 @@ from callboard.messages._agent_status import (
     LinuxAgentStatus,
     MobileAgentStatus,
 )
+from callboard.messages._assign_group import AssignGroup, with_results
 from callboard.messages._base import (
     STORED,
     Address,
@@ -95,6 +96,7 @@ from callboard.messages._fact import Fact, phases_of, read_events, with_phases
 from callboard.messages._handoff import (
     Assign,
     Cancel,
+    GroupMember,
     Pause,
     Resume,
     RoundEnding,
@@ -106,6 +108,7 @@ from callboard.messages._handoff import (
     subtask_ended,
 )
 from callboard.messages._maker import maker
+from callboard.messages._open_failures import open_failures
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._patterns import EXPRESSION, check_expression, expression_size, fits, found_in
 from callboard.messages._person import (
@@ -121,6 +124,7 @@ from callboard.messages._person import (
     answer_notes,
     people_notes,
 )
+from callboard.messages._plan_order import has_order, numbers_before
 from callboard.messages._status import (
     RunStatus,
     ServerHealth,
@@ -135,6 +139,7 @@ from callboard.messages._step import (
     Decision,
     Held,
     Phase,
+    PlannedSubtask,
     Step,
     StepDone,
     StepFailure,
@@ -196,6 +201,7 @@ __all__ = [
     "ApprovalRequest",
     "AskedQuestion",
     "Assign",
+    "AssignGroup",
     "AtDeadline",
     "BlackboardEntry",
     "BlackboardQuery",
@@ -228,6 +234,7 @@ __all__ = [
     "FailedSubtaskError",
     "FilesAtStart",
     "Foreseen",
+    "GroupMember",
     "Hazard",
     "Held",
     "HostAgentStatus",
@@ -269,6 +276,7 @@ __all__ = [
     "PhaseError",
     "PlanStep",
     "PlannedAction",
+    "PlannedSubtask",
     "PolicyRule",
     "Probe",
     "Question",
@@ -337,11 +345,14 @@ __all__ = [
     "field_descriptions",
     "fits",
     "found_in",
+    "has_order",
     "is_of_task",
     "largest_pattern",
     "maker",
     "new_task_id",
+    "numbers_before",
     "one_line",
+    "open_failures",
     "paired",
     "people_notes",
     "phases_of",
@@ -352,4 +363,5 @@ __all__ = [
     "subtask_ended",
     "visible",
     "with_phases",
+    "with_results",
 ]

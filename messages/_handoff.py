@@ -6,14 +6,35 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from callboard.messages._base import Address, Message, RunId, TaskId, Token
+from callboard.messages._base import Address, Message, RunId, TaskId, Token, Value
 from callboard.messages._checks import Check, CheckResult
 from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Target
 from callboard.messages._task import PlanStep, SubtaskResult
 from callboard.messages._task_judge import Judge, JudgeResult
-from callboard.messages._terms import TaskLimits
+from callboard.messages._terms import Budget, TaskLimits
+
+
+class GroupMember(Value):
+    """The order of a subtask among those assigned with it.
+
+    Subtasks are named by their numbers.
+    """
+
+    first: int = Field(ge=1)
+    """The first subtask of the group."""
+    after: tuple[int, ...] = ()
+    """The subtasks that must have finished before it begins."""
+    after_any: tuple[int, ...] = ()
+    """The subtasks that must have ended before, with any outcome."""
+    sees: tuple[int, ...] = ()
+    """The subtasks of the group whose results it gets: all that it comes after, directly or not."""
+    stops_group: bool = False
+    """Whether the rest of the group is stopped if it does not finish."""
+    share: Budget | None = None
+    """Its share of the rest of the task's budget, reserved when it was handed over. Subtasks that work side by side
+    otherwise take from each other, and a replay would depend on which of them was faster."""
 
 
 class Assign(Message):
@@ -40,6 +61,10 @@ class Assign(Message):
     """The HostAgent that receives the end; None for a HostAgent's own round, and where there is none."""
     plan_step: PlanStep | None = None
     """Follower mode: the step of the plan that this round follows."""
+    plan: tuple[PlanStep, ...] = ()
+    """Follower mode: the whole plan, if its steps name those that they come after; it is one round then."""
+    member: GroupMember | None = None
+    """Its order among the subtasks that were assigned together; None if it was assigned alone."""
     session: TaskId | None = None
     """The conversation that it belongs to; None: its task's own."""
     subtasks: tuple[SubtaskResult, ...] = ()

@@ -56,6 +56,22 @@ class Held(Term):
     """The task was paused."""
 
 
+class PlannedSubtask(Value):
+    """One subtask of an answer that assigns several.
+
+    Others are named by their places in the answer, from 1.
+    """
+
+    request: str
+    target: Target
+    after: tuple[int, ...] = ()
+    """The subtasks that must have finished before it begins."""
+    after_any: tuple[int, ...] = ()
+    """The subtasks that must have ended before, with any outcome."""
+    checks: tuple[Check, ...] = ()
+    """The checks of its FINISH, from a plan."""
+
+
 class Decision(Value):
     """A model's valid answer, the same shape for all agents."""
 
@@ -70,6 +86,10 @@ class Decision(Value):
     """HostAgent: the request to the assigned agent."""
     target: Target | None = None
     """HostAgent: the target of the subtask."""
+    group: tuple[PlannedSubtask, ...] = ()
+    """HostAgent: several subtasks, in place of `subtask` and `target`."""
+    stops_group: bool = False
+    """HostAgent: whether the others of the group are stopped once one of them did not finish."""
     questions: tuple[AskedQuestion, ...] = ()
     reannotate: tuple[str, ...] = ()
     """AppAgent: ids or names of the controls that the next capture should annotate."""

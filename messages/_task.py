@@ -39,6 +39,7 @@ from callboard.messages._checks import MOST_CHECKS, Check, CheckResult
 from callboard.messages._command import PlannedAction
 from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._outcome import Cause, Outcome, Usage
+from callboard.messages._plan_order import has_order, numbers_before
 from callboard.messages._target import Observation
 from callboard.messages._task_judge import Judge, JudgeResult
 from callboard.messages._terms import Budget, PolicyRule, TaskLimits
@@ -106,10 +107,17 @@ Checks = Annotated[tuple[Check, ...], AnySequence, Field(max_length=MOST_CHECKS)
 """Checks, at most 100."""
 
 
+def _as_steps(value: object) -> object:
+    """Accept one step in place of a sequence, and a list."""
+    if isinstance(value, int | str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
 class PlanStep(DocumentedFields, Value):
     """One step of a plan.
 
-    It is a round of its own in follower mode.
+    It is a round of its own in follower mode, unless a step names those that it comes after.
 
     Example:
         >>> plan = ["Read the table", PlanStep(request="Write it", target="report.xlsx")]
@@ -121,6 +129,12 @@ class PlanStep(DocumentedFields, Value):
     """The work, in words."""
     target: str | None = None
     """A target's id, name or address; without one the HostAgent's model chooses."""
+    name: str = Field(default="", max_length=100)
+    """A name for `after` of later steps; unique within the plan."""
+    after: Annotated[tuple[int | str, ...] | None, BeforeValidator(_as_steps)] = None
+    """The earlier steps that must have finished before it, by their numbers, from 1, or names. If any step of a plan
+    has it, also as an empty list, the plan is one round: its steps run side by side where their order allows, each
+    needs a target, and no HostAgent's model is asked."""
     checks: Checks = ()
     """The expectations that are read back before this step finishes."""
 
@@ -297,6 +311,8 @@ class Task(DocumentedFields, Message):
         if not self.plan and not self.request.strip():
             msg = "request is empty: describe the work"
             raise ValueError(msg)
+        if has_order(self.plan):
+            numbers_before(self.plan)
         return self
 
 
@@ -323,6 +339,8 @@ class SubtaskResult(DocumentedFields, Message):
     """The piece of work, such as `report~1`."""
     number: int = Field(ge=1)
     """Its place within the task, from 1."""
+    group: int = Field(default=0, ge=0)
+    """The number of the first of the subtasks that were assigned together with it; 0 if it was assigned alone."""
     request: str
     """The work, in the words of the HostAgent's model or of the plan."""
     address: Address

@@ -123,3 +123,7 @@ class TaskLimits(TermSection):
     """The longest that one step may take."""
     settle_seconds: Seconds | None = Field(default=None, ge=0, le=3600)
     """The longest that an observation waits after actions for the surface to settle."""
+    parallel_subtasks: int | None = Field(default=None, ge=1)
+    """The most subtasks that work at once."""
+    subtasks_per_assign: int | None = Field(default=None, ge=2)
+    """The most subtasks that a HostAgent may assign in one answer."""

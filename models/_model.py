@@ -106,6 +106,8 @@ class ModelRequest:
     """The JSON Schema of the result, if it is the output of a task that has one."""
     proposes: bool = False
     """Whether the answer may propose checks."""
+    most_subtasks: int = 0
+    """The most subtasks that one answer may assign; 0 if only one at a time."""
     evidence: Evidence | None = None
     """The evidence for a judge, whose answer has another form; None for an agent."""
 

@@ -238,6 +238,23 @@ class AgentResponse(_Response):
         return questions
 
 
+class SubtaskResponse(_Response):
+    """One of several subtasks in a HostAgent's answer."""
+
+    subtask: Words = Field(
+        default="",
+        validation_alias=names("Current Sub-Task", "CurrentSubtask", "current_subtask", "Subtask", "subtask"),
+    )
+    label: Words = Field(default="", validation_alias=names("ControlLabel", "control_label"))
+    text: Words = Field(default="", validation_alias=names("ControlText", "control_text", "Target", "target"))
+    after: Annotated[list[int], BeforeValidator(list_of)] = Field(
+        default_factory=list, validation_alias=names("After", "after")
+    )
+    after_any: Annotated[list[int], BeforeValidator(list_of)] = Field(
+        default_factory=list, validation_alias=names("AfterAny", "after_any")
+    )
+
+
 class HostResponse(AgentResponse):
     """A HostAgent's answer.
 
@@ -252,6 +269,10 @@ class HostResponse(AgentResponse):
         default="",
         validation_alias=names("Current Sub-Task", "CurrentSubtask", "current_subtask", "Subtask", "subtask"),
     )
+    subtasks: Annotated[list[SubtaskResponse], BeforeValidator(list_of)] = Field(
+        default_factory=list, validation_alias=names("Sub-Tasks", "Subtasks", "SubTasks", "subtasks")
+    )
+    stops_group: bool = Field(default=False, validation_alias=names("StopAtFailure", "stop_at_failure"))
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Return the actions without controls: here the flat control names a target."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.states import Unfinished
-    from callboard.messages import Action, Cause, CheckResult, CommandResult, Message, StepRecord
+    from callboard.messages import Action, Cause, CheckResult, CommandResult, Message, PlannedSubtask, StepRecord
     from callboard.terminal._task_history import Reply, TaskHistory
 
 
@@ -172,7 +172,8 @@ def _lines(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one mat
             yield f"asks for approval: {message.reason}", "yellow"
             yield from ((_call(action), "") for action in message.actions)
         case Cancel():
-            yield f"is stopped: {message.reason}", BAD
+            subtask = message.run_id.replace("/", "~").rpartition("~")[2]
+            yield f"{f'subtask {subtask} ' if subtask not in {'*', '0'} else ''}is stopped: {message.reason}", BAD
         case Pause(lacks=lacks):
             yield f"is paused: {lacks}" if lacks else "is paused", ""
         case Resume():
@@ -203,6 +204,7 @@ def _decided(record: StepRecord) -> Iterator[Line]:
     if not record.resumed:
         yield from ((text, "italic") for text in (decision.observation, decision.thought) if text)
         yield from [(f"subtask: {decision.subtask}", "")] if decision.subtask else []
+        yield from ((_planned(place, planned), "") for place, planned in enumerate(decision.group, 1))
         yield from [(f"says: {decision.comment}", "")] if decision.comment else []
     yield from ((f"note: {note}", "dim") for note in record.observation.notes)
     for action, result in record.calls:
@@ -211,6 +213,13 @@ def _decided(record: StepRecord) -> Iterator[Line]:
     yield from _checked(record.checks)
     for judge_result in record.judged:
         yield f"the judge of {judge_result.told()}", BAD if judge_result.answer == "no" else ""
+
+
+def _planned(place: int, planned: PlannedSubtask) -> str:
+    """Describe one of several subtasks, by its place in the answer."""
+    after = [str(number) for number in planned.after] + [f"the end of {number}" for number in planned.after_any]
+    order = f", after {', '.join(after)}" if after else ""
+    return f"{place}. {planned.target.name}: {planned.request}{order}"
 
 
 def _checked(checks: tuple[CheckResult, ...]) -> Iterator[Line]:

@@ -9,9 +9,9 @@ from callboard.messages import (
     EventName,
     FailedSubtaskError,
     InvalidAnswerError,
-    Outcome,
     ResultStatus,
     UnfoundedFinishError,
+    open_failures,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class AnswerRepair:
 def _unfounded(run: Run) -> tuple[type[InvalidAnswerError] | None, str]:
     """Return the error of a FINISH that nothing supports, with its reason.
 
-    In a HostAgent's round the last subtask counts, until an action of its own succeeds after it.
+    In a HostAgent's round the last subtasks count, until an action of its own succeeds after it.
     """
     records, subtasks = run.records, () if run.assign.number else run.own_subtasks
     numbers = [number for number, record in enumerate(records, 1) if subtasks and _assigned(record)]
@@ -131,9 +131,10 @@ def _unfounded(run: Run) -> tuple[type[InvalidAnswerError] | None, str]:
     if not all(result.status in _NOT_DONE for result in results):
         return _FOUNDED
     if assigned:
-        last = subtasks[-1]
-        if last.outcome is Outcome.FINISHED:
+        failures = open_failures(subtasks)
+        if not failures:
             return _FOUNDED
+        last = failures[-1]
         why = "".join(f" ({cause.reason})" for cause in last.causes[:1])
         return FailedSubtaskError, UNFINISHED.format(request=last.request, outcome=last.outcome.value, why=why)
     failed = "; ".join(f"{failure.tool}: {failure.error}" for failure in results[-_NAMED:])

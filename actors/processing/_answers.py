@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands import find_target
+from callboard.actors.processing._subtask_targets import assigned_target, planned_group
 from callboard.config import REFERENCE
 from callboard.messages import (
     Action,
@@ -13,8 +13,8 @@ from callboard.messages import (
     Decision,
     FailedSubtaskError,
     InvalidAnswerError,
-    Outcome,
     maker,
+    open_failures,
 )
 from callboard.models import (
     AppResponse,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands import BoundTool, Tools
     from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
-    from callboard.messages import Check, Control, Observation, Target
+    from callboard.messages import Check, Control, Observation, PlannedSubtask
     from callboard.models import AgentResponse, ModelAnswer
 
     Labels = Mapping[str, Control]
@@ -71,11 +71,14 @@ def decision_of(
         filled = action if references is None else _filled(action, references)
         actions.append(_action(context, run, tools, labels, filled, program=answer.program))
     _check_points(actions, observation)
-    target = subtask = None
+    target, subtask = None, ""
+    group: tuple[PlannedSubtask, ...] = ()
     if isinstance(response, HostResponse) and status == AgentStatus.ASSIGN:
-        target = _target(response, observation)
-        subtask = response.subtask or run.assign.request
-        _check_retries(run, target, subtask)
+        if response.subtasks:
+            group = planned_group(run, response, observation)
+        else:
+            subtask = response.subtask or run.assign.request
+            target = assigned_target(run, subtask, response, observation)
     return _decision(
         status=status,
         observation=response.observation,
@@ -83,8 +86,10 @@ def decision_of(
         comment=response.comment,
         plan=tuple(filter(str.strip, response.plan)),
         actions=tuple(actions),
-        subtask=subtask or "",
+        subtask=subtask,
         target=target,
+        group=group,
+        stops_group=bool(group) and isinstance(response, HostResponse) and response.stops_group,
         questions=response.asked() if response.questions or status == AgentStatus.PENDING else (),
         reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) and response.reannotate else (),
         result=response.result if references is None else references.put_in(response.result, result=True),
@@ -128,10 +133,11 @@ def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[
         raise InvalidAnswerError(msg)
     if status not in offered and not (run.status == AgentStatus.SCREENSHOT and status in context.manager.transitions):
         msg = f"Status: {status!r} is not legal now; legal are: {', '.join(offered)}"
-        last = run.own_subtasks[-1] if run.own_subtasks and not run.assign.number else None
-        if status == AgentStatus.FINISH and last is not None and last.outcome is not Outcome.FINISHED:
-            why = f"; the last subtask, {last.request!r}, ended as {last.outcome.value}"
-            raise FailedSubtaskError(msg + why)
+        failures = () if run.assign.number else open_failures(run.own_subtasks)
+        if status == AgentStatus.FINISH and failures:
+            ends = "; ".join(f"{failed.request!r}, ended as {failed.outcome.value}" for failed in failures)
+            msg += f"; the last subtask, {ends}"
+            raise FailedSubtaskError(msg)
         raise InvalidAnswerError(msg)
     return status
 
@@ -166,43 +172,6 @@ def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:
     """
     matches = ((name, chosen(labels, name)) for name in response.reannotate)
     return tuple(name if control is None else control.id for name, control in matches)
-
-
-def _target(response: HostResponse, observation: Observation) -> Target:
-    targets = observation.targets
-    named = [
-        target
-        for wanted_name in (response.label, response.text)
-        if wanted_name
-        and (target := find_target(targets, wanted_name) or chosen(labelled(targets), wanted_name)) is not None
-    ]
-    if named and named[0] != named[-1] and response.text != named[0].name:  # a name may be the id of another target
-        msg = f"{response.label!r} and {response.text!r} are two targets; name the one that is meant"
-        raise InvalidAnswerError(msg)
-    if named:
-        return named[0]
-    target_names = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
-    wanted_name = response.text or response.label
-    msg = (
-        f"there is no target {wanted_name!r}; there are: {target_names}"
-        if wanted_name
-        else f"ASSIGN needs a target; there are: {target_names}"
-    )
-    raise InvalidAnswerError(msg)
-
-
-def _check_retries(run: Run, target: Target, request: str) -> None:
-    failed = [
-        done
-        for done in run.own_subtasks
-        if done.outcome is not Outcome.FINISHED and done.address == target.address and done.request == request
-    ]
-    if len(failed) > run.limits.subtask_retries:
-        msg = (
-            f"the subtask {request!r} failed {len(failed)} times on {target.id}, and may not be assigned again: "
-            "go another way, or say FAIL"
-        )
-        raise FailedSubtaskError(msg)
 
 
 def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Action, *, program: bool) -> Action:

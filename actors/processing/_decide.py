@@ -18,6 +18,7 @@ from callboard.messages import (
     Usage,
     as_json,
     maker,
+    numbers_before,
 )
 from callboard.models import ModelAnswer, ModelRequest, ProposingHostResponse, without_nulls
 
@@ -200,6 +201,7 @@ def _request(
         picture_kinds=context.services.picture_kinds,
         output_schema=assign.output_schema,
         proposes=_proposes(context, run),
+        most_subtasks=run.limits.subtasks_per_assign if context.is_host and run.limits.parallel_subtasks > 1 else 0,
     )
     return _with_names(context, request, tools) if context.services.secrets.known else request
 
@@ -233,7 +235,21 @@ async def follow_plan(context: Context, run: Run, observation: Observation) -> D
     answer: an unknown target is an invalid answer.
     """
     step = run.assign.plan_step
+    if run.assign.plan:
+        return decision_of(context, run, observation, ModelAnswer(content=_of_ordered_plan(run)))
     if step is None or step.target is None:
         return await ask_model(context, run, observation)
     content = {"Status": AgentStatus.ASSIGN.value, "Current Sub-Task": step.request, "ControlText": step.target}
     return decision_of(context, run, observation, ModelAnswer(content=content))
+
+
+def _of_ordered_plan(run: Run) -> dict[str, Any]:
+    """Return a plan's answer: all of its steps, and then the end."""
+    if run.steps:
+        return {"Status": AgentStatus.FINISH.value}
+    plan = run.assign.plan
+    subtasks = [
+        {"Current Sub-Task": step.request, "ControlText": step.target, "After": [*before]}
+        for step, before in zip(plan, numbers_before(plan), strict=True)
+    ]
+    return {"Status": AgentStatus.ASSIGN.value, "Sub-Tasks": subtasks}

@@ -12,6 +12,7 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     Assign,
+    AssignGroup,
     EventName,
     Message,
     Question,
@@ -161,7 +162,7 @@ def differs(run: Run, what: str, expected: str, got: str, because: tuple[str, ..
     )
 
 
-def facts(message: Message) -> dict[str, JsonValue]:
+def facts(message: Message) -> dict[str, JsonValue]:  # noqa: C901 - one match, a case a message
     """Return the facts of a job's result to compare, by name.
 
     Usage, times and the wording of failures are left out.
@@ -209,6 +210,8 @@ def facts(message: Message) -> dict[str, JsonValue]:
                 "the target": message.target.id if message.target is not None else "",
                 "the number of the subtask": message.number,
             }
+        case AssignGroup(assigns=assigns):
+            named["the subtasks"] = [_member(assign) for assign in assigns]
         case SubtaskEnding(result=result):
             named |= _ending(result.outcome, result.output, result.artifacts)
         case RoundEnding():
@@ -258,3 +261,8 @@ def decided_on(message: Message | None) -> tuple[str, ...]:
     decision = message.record.decision
     actions = shortly([_shown(action) for action in decision.actions]) if decision.actions else "no action"
     return (f"decided on: {decision.status} with {actions}",)
+
+
+def _member(assign: Assign) -> dict[str, JsonValue]:
+    """Return the facts of a subtask that is assigned with others."""
+    return {**facts(assign), "its order": None if assign.member is None else assign.member.model_dump(mode="json")}

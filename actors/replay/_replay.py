@@ -34,6 +34,7 @@ from callboard.messages import (
     Task,
     TaskResult,
     agent_kind,
+    with_results,
 )
 from callboard.models import NamedModels, TaskModels
 
@@ -174,6 +175,7 @@ class _Player:
             scene = self._scenes.setdefault(message.address, Scene(self._context, message.address))
             self._runs[message.run_id] = scene
             row = self._whole(row, message)
+            self._context.services.budgets.share(message)
             scene.begin(row, self._moves.get((message.run_id, message.token)))
         elif row.run_id in self._runs:
             new_row = await self._passed(self._runs[row.run_id], row, recompute=recompute)
@@ -191,7 +193,7 @@ class _Player:
         host = self._scenes[assign.host].run if assign.host in self._scenes else None
         if host is None:
             return row
-        complete = assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
+        complete = with_results(assign, host.subtasks, host.made)
         return Row(row.at, row.task_id, row.run_id, complete, row.job)
 
     def _take_up(self, settings: Settings) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.agent import AgentContext
 from callboard.actors.root._agent_restarts import AgentCrash, AgentRestarts
 from callboard.actors.root._agents import Children
-from callboard.actors.root._clocks import Deadlines, Stopwatches
+from callboard.actors.root._clocks import Deadlines, RunWaits, Stopwatches
 from callboard.actors.root._conversations import Closing, Idle, Sessions
 from callboard.actors.root._dispatch import Dispatch
 from callboard.actors.root._handover import HandOver
@@ -20,6 +20,7 @@ from callboard.actors.root._restore import Restoration
 from callboard.actors.root._rounds import Rounds
 from callboard.actors.root._run_endings import RunEndings
 from callboard.actors.root._stalls import StallWatch
+from callboard.actors.root._subtask_groups import SubtaskGroups
 from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._task_control import TaskControl
 from callboard.actors.root._task_end import TaskEnd
@@ -130,12 +131,14 @@ class Root(ScheduledActor):
         self._recorder = recorder = Recorder(services, tasks, post, schedulers.agents)
         self._open_requests = open_requests = OpenRequests(recorder, outbox, clock, post)
         clocks, deadlines = Stopwatches(clock, post), Deadlines(clock, post)
+        run_waits = RunWaits(clocks, tasks)
         sessions = Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids)))
         closing = Closing(surface_lifecycle, tasks, clock, post)
         people = PeopleClocks(
             tasks=tasks,
             open_requests=open_requests,
             clocks=clocks,
+            run_waits=run_waits,
             outbox=outbox,
             recorder=recorder,
             approved=services.approved,
@@ -146,6 +149,7 @@ class Root(ScheduledActor):
             outbox=outbox,
             recorder=recorder,
             clocks=clocks,
+            run_waits=run_waits,
             deadlines=deadlines,
             people=people,
             idle=Idle(tasks, children, limits.idle_agents),
@@ -164,7 +168,9 @@ class Root(ScheduledActor):
             outbox=outbox,
             recorder=recorder,
             clocks=clocks,
+            run_waits=run_waits,
             people=people,
+            budgets=services.budgets,
             limits=limits,
             plans=context.plans,
         )
@@ -180,16 +186,21 @@ class Root(ScheduledActor):
             agents=agents,
         )
         self._task_control = task_control = TaskControl(
+            post=post,
             tasks=tasks,
             leases=leases,
             jobs=jobs,
             outbox=outbox,
             recorder=recorder,
             clocks=clocks,
+            run_waits=run_waits,
             people=people,
             run_endings=run_endings,
             task_end=task_end,
             agents=agents,
+        )
+        groups = SubtaskGroups(
+            tasks=tasks, recorder=recorder, handover=handover, task_control=task_control, limits=limits
         )
         rounds = Rounds(
             tasks=tasks,
@@ -199,6 +210,7 @@ class Root(ScheduledActor):
             run_endings=run_endings,
             task_control=task_control,
             task_end=task_end,
+            groups=groups,
         )
         agent_restarts = AgentRestarts(
             post=post,
@@ -259,6 +271,7 @@ class Root(ScheduledActor):
             task_end=task_end,
             stall_watch=stall_watch,
             intake=intake,
+            groups=groups,
             limits=limits,
             services=services,
         )
@@ -267,6 +280,7 @@ class Root(ScheduledActor):
             intake,
             restoration,
             rounds,
+            groups,
             task_control,
             people,
             handover,

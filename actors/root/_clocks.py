@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Alarm, Clock
     from callboard.messages import Task
 
@@ -84,6 +85,51 @@ class Stopwatches:
         watch = self._watches.pop(key, None)
         if watch is not None and watch.alarm is not None:
             watch.alarm.cancel()
+
+
+QUEUE = "queue"
+"""The reason of a run that waits for its target."""
+
+
+class RunWaits:
+    """The waits of a task's runs, for people or for targets.
+
+    The task's watch stops only while all of its active runs wait: beside a run that waits others may work. Runs on the
+    root's thread.
+    """
+
+    def __init__(self, clocks: Stopwatches, tasks: TaskBook) -> None:
+        self._clocks = clocks
+        self._tasks = tasks
+        self._reasons: dict[str, dict[str, set[str]]] = {}
+        """The reasons, by task and by run."""
+
+    def stop(self, task_id: str, run_id: str, reason: str) -> None:
+        """Note that a run waits."""
+        self._reasons.setdefault(task_id, {}).setdefault(run_id, set()).add(reason)
+        self.update(task_id)
+
+    def go_on(self, task_id: str, run_id: str, reason: str) -> None:
+        """Note that a run no longer waits for a reason."""
+        reasons = self._reasons.get(task_id, {})
+        reasons.get(run_id, set()).discard(reason)
+        if not reasons.get(run_id, reason):
+            del reasons[run_id]
+        self.update(task_id)
+
+    def update(self, task_id: str) -> None:
+        """Stop or resume the task's watch, after a change of its runs."""
+        record = self._tasks.get(task_id)
+        active_runs = () if record is None else record.active_runs
+        waiting_runs = self._reasons.get(task_id, {})
+        if active_runs and all(run_id in waiting_runs for run_id in active_runs):
+            self._clocks.stop(task_id, "its runs wait")
+        else:
+            self._clocks.go_on(task_id, "its runs wait")
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        self._reasons.pop(task_id, None)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
+from callboard.actors.root._clocks import QUEUE
 from callboard.actors.root._target_queues import BEGUN
 from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 
     from callboard.actors.agent import Crashed
     from callboard.actors.root._agents import Children
-    from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._clocks import RunWaits, Stopwatches
     from callboard.actors.root._dispatch import Dispatch
     from callboard.actors.root._open_requests import PeopleClocks
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
     from callboard.actors.root._target_queues import LeaseBook
     from callboard.actors.root._tasks import TaskBook, TaskRecord
-    from callboard.actors.runtime import Jobs
+    from callboard.actors.runtime import Budgets, Jobs
     from callboard.config import Limits
     from callboard.journal import Journal, Row
 
@@ -65,7 +66,9 @@ class HandOver:
     outbox: Outbox
     recorder: Recorder
     clocks: Stopwatches
+    run_waits: RunWaits
     people: PeopleClocks
+    budgets: Budgets
     limits: Limits
     plans: dict[str, tuple[str, ...]]
     """The plan of each run's latest step; agents add to it."""
@@ -92,7 +95,7 @@ class HandOver:
         if not is_journaled:
             self.outbox.keep(assign.task_id, assign.run_id, assign.lean())
         self.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=position)
-        self.clocks.stop(assign.task_id, f"queue {assign.run_id}")
+        self.run_waits.stop(assign.task_id, assign.run_id, QUEUE)
 
     def hand_over(self, record: TaskRecord, assign: Assign) -> None:
         """Make an agent begin or resume a run under a lease.
@@ -100,13 +103,13 @@ class HandOver:
         The agent is started, unless it runs. If an earlier agent of the address had memory of the task, and this one
         has not, it gets the task's history from the journal first.
         """
-        record.runs[assign.run_id] = assign
+        record.runs[assign.run_id] = assign = self._with_share(record, assign)
         record.begun.add(assign.run_id)
         memory = memory_key(assign)
         needs_history = record.remembers(assign) and not self.children.knows(assign.address, memory)
         record.agents.add(assign.address)
         self.children.learn(assign.address, memory)
-        self.clocks.go_on(assign.task_id, f"queue {assign.run_id}")
+        self.run_waits.go_on(assign.task_id, assign.run_id, QUEUE)
         if assign.number:
             self.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
             self._start_clock(record, assign)
@@ -132,6 +135,16 @@ class HandOver:
             return
         if record.paused:
             self.outbox.send(assign.address, assign.task_id, assign.run_id, Pause(task_id=assign.task_id))
+
+    def _with_share(self, record: TaskRecord, assign: Assign) -> Assign:
+        """Reserve a share of the task's budget for a group's member."""
+        member = assign.member
+        if member is not None and member.share is None:
+            group = [run.member for run in record.runs.values() if run.member and run.member.first == member.first]
+            share = self.budgets.share_of(assign.task_id, sum(other.share is None for other in group))
+            assign = assign.model_copy(update={"member": member.model_copy(update={"share": share})})
+        self.budgets.share(assign)
+        return assign
 
     def _start_clock(self, record: TaskRecord, assign: Assign) -> None:
         if not self.clocks.has(assign.run_id):
@@ -168,6 +181,8 @@ class HandOver:
         self.people.withdraw(record.task.id, run_id)
         self.clocks.drop(run_id)
         self.plans.pop(run_id, None)
+        self.budgets.give_back(record.task.id, run_id)
+        self.run_waits.update(record.task.id)
         if token:
             self.when_idle(token)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands import Approved
-    from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._clocks import RunWaits, Stopwatches
     from callboard.actors.root._dispatch import Dispatch
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
@@ -203,6 +203,7 @@ class PeopleClocks:
     tasks: TaskBook
     open_requests: OpenRequests
     clocks: Stopwatches
+    run_waits: RunWaits
     outbox: Outbox
     recorder: Recorder
     approved: Approved
@@ -253,8 +254,8 @@ class PeopleClocks:
         self._stop_clocks(ask)
 
     def _stop_clocks(self, ask: Ask) -> None:
-        for key in (ask.task_id, ask.run_id):
-            self.clocks.stop(key, ask.id)
+        self.clocks.stop(ask.run_id, ask.id)
+        self.run_waits.stop(ask.task_id, ask.run_id, ask.id)
 
     def answer(self, answer: Answer | ApprovalAnswer) -> None:
         """Take a person's answer, and resume the clocks.
@@ -292,5 +293,5 @@ class PeopleClocks:
             self._resume_clocks(ask)
 
     def _resume_clocks(self, ask: Ask) -> None:
-        for key in (ask.task_id, ask.run_id):
-            self.clocks.go_on(key, ask.id)
+        self.clocks.go_on(ask.run_id, ask.id)
+        self.run_waits.go_on(ask.task_id, ask.run_id, ask.id)

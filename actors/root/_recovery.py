@@ -12,6 +12,7 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     Assign,
+    AssignGroup,
     Cancel,
     FilesAtStart,
     Foreseen,
@@ -93,13 +94,16 @@ def recover_task(rows: Sequence[Row], now: float) -> RecoveredTask | None:
 def _count(recovered: RecoveredTask, row: Row, seconds: float) -> None:
     """Add the time before a row to the runs that worked.
 
-    It counts for the task, too, unless one of its runs waited for a target.
+    It counts for the task, too, unless all of its active runs waited for a person or a target.
     """
     record = recovered.record
-    if isinstance(row.message, Recovered) or record.paused or recovered.asks:
+    if isinstance(row.message, Recovered) or record.paused:
         return
-    waits = any(run not in recovered.begun for run in record.runs)
-    for key in recovered.begun if waits else (record.task.id, *recovered.begun):
+    asking = {ask.run_id for ask in recovered.asks.values()}
+    working = [run_id for run_id in recovered.begun if run_id not in asking]
+    active_runs = record.active_runs
+    waits = bool(active_runs) and not any(run_id in working for run_id in active_runs)
+    for key in working if waits else (record.task.id, *working):
         recovered.worked[key] = recovered.worked.get(key, 0.0) + seconds
 
 
@@ -110,6 +114,9 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901, PLR0912 -
     match message:
         case Assign():
             _assigned(recovered, message)
+        case AssignGroup():
+            for assign in message.assigns:
+                record.runs[assign.run_id] = record.planned[assign.run_id] = assign
         case SubtaskEnding() | RoundEnding() if row.job and message.run_id not in record.runs:
             pass  # the root had ended the run already, after its agent's crash
         case SubtaskEnding() | RoundEnding() if row.job:
@@ -118,6 +125,7 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901, PLR0912 -
         case SubtaskEnding(result=result):
             recovered.endings.pop(message.run_id, None)
             record.runs.pop(message.run_id, None)
+            record.planned.pop(message.run_id, None)
             recovered.begun = [run for run in recovered.begun if run != message.run_id]
             recovered.asks = {key: ask for key, ask in recovered.asks.items() if ask.run_id != message.run_id}
             record.end_subtask(result)
@@ -125,6 +133,7 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901, PLR0912 -
             record.stopping, record.paused, record.lacks = message, False, ""
             recovered.asks.clear()
         case Cancel():
+            record.stopped_runs.add(message.run_id)
             recovered.asks = {key: ask for key, ask in recovered.asks.items() if ask.run_id != message.run_id}
         case Pause() | Resume() if not row.run_id:
             record.paused = isinstance(message, Pause)
@@ -166,6 +175,7 @@ def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
         record.round = max(record.round, assign.round)
         record.target, record.run_id = assign.target, assign.run_id
     record.runs[assign.run_id] = assign.model_copy(update={"token": 0})
+    record.planned.pop(assign.run_id, None)
     if assign.token:
         recovered.token = max(recovered.token, assign.token)
         record.agents.add(assign.address)

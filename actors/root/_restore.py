@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.root._recovery import book_usage
 from callboard.actors.states import unique
-from callboard.messages import AgentKind, EventName, Pause, Recovered, Resume, agent_kind
+from callboard.messages import AgentKind, EventName, Pause, Recovered, Resume, agent_kind, with_results
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from callboard.actors.root._recovery import RecoveredTask
     from callboard.actors.root._rounds import Rounds
     from callboard.actors.root._stalls import StallWatch
+    from callboard.actors.root._subtask_groups import SubtaskGroups
     from callboard.actors.root._task_control import TaskControl
     from callboard.actors.root._task_end import TaskEnd
     from callboard.actors.root._tasks import TaskBook, TaskRecord
@@ -80,6 +81,7 @@ class Restoration:
     task_end: TaskEnd
     stall_watch: StallWatch
     intake: Intake
+    groups: SubtaskGroups
     limits: Limits
     services: Services
 
@@ -161,7 +163,11 @@ class Restoration:
             for recovered in recovered_tasks:
                 record = recovered.record
                 waiting = [
-                    run for run in record.runs.values() if not run.token and (run.run_id in recovered.begun) is is_begun
+                    run
+                    for run in record.runs.values()
+                    if not run.token
+                    and (run.run_id in recovered.begun) is is_begun
+                    and run.run_id not in record.planned
                 ]
                 for run in waiting:
                     if agent_kind(run.address) not in self.services.agents and record.stopping is None:
@@ -170,8 +176,18 @@ class Restoration:
                         self.task_control.stop_queued(record, run, record.stopping)
                     else:
                         self.handover.queue_run(record, _with_subtasks(run, recovered), is_journaled=True)
+        for recovered in recovered_tasks:
+            self._resume_groups(recovered)
         for ask in (ask for recovered in recovered_tasks for ask in recovered.asks.values()):
             self.people.restore(ask)
+
+    def _resume_groups(self, recovered: RecoveredTask) -> None:
+        record = recovered.record
+        record.planned = {run_id: _with_subtasks(run, recovered) for run_id, run in record.planned.items()}
+        if record.stopping is not None:
+            for run in tuple(record.planned.values()):
+                self.task_control.stop_queued(record, run, record.stopping)
+        self.groups.settle(record)
 
     def _give_secrets(self, task: Task) -> concurrent.futures.Future[Any]:
         record = self.tasks.get(task.id)
@@ -193,7 +209,7 @@ def _with_subtasks(assign: Assign, recovered: RecoveredTask) -> Assign:
     """Put back the subtasks that the journal leaves out of an assignment."""
     host = recovered.host if assign.host is not None else None
     if host is not None:
-        return assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
+        return with_results(assign, host.subtasks, host.made)
     return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(recovered.record.subtasks)})
 
 

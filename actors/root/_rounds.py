@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
     from callboard.actors.root._run_endings import RunEnd, RunEndings
+    from callboard.actors.root._subtask_groups import SubtaskGroups
     from callboard.actors.root._task_control import TaskControl
     from callboard.actors.root._task_end import TaskEnd
     from callboard.actors.root._tasks import TaskBook, TaskRecord
@@ -33,6 +34,7 @@ class Rounds:
     run_endings: RunEndings
     task_control: TaskControl
     task_end: TaskEnd
+    groups: SubtaskGroups
 
     def register(self, dispatch: Dispatch) -> None:
         """Add the handlers of this part's messages."""
@@ -90,6 +92,8 @@ class Rounds:
         record.end_subtask(result)
         if record.target is None:
             self.outbox.send(record.host, ending.task_id, record.run_id, ending)
+        if record.planned or result.outcome is not Outcome.FINISHED:
+            self.groups.settle(record)
         self.task_end.end_if_over(record)
 
     def _end_round(self, ending: RoundEnding) -> None:

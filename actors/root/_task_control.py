@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.root._clocks import QUEUE
 from callboard.actors.root._task_end import never_ran
+from callboard.actors.root._tasks import SettleGroups
 from callboard.messages import (
     Cancel,
     Cause,
@@ -19,10 +21,10 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from callboard.actors.processing import AgentTraits
-    from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._clocks import RunWaits, Stopwatches
     from callboard.actors.root._dispatch import Dispatch
     from callboard.actors.root._open_requests import PeopleClocks
     from callboard.actors.root._outbox import Outbox
@@ -39,12 +41,15 @@ if TYPE_CHECKING:
 class TaskControl:
     """Cancel, pause, resume and suspend tasks. Runs on the root's thread."""
 
+    post: Callable[[object], None]
+    """Send the root a message, from any thread."""
     tasks: TaskBook
     leases: LeaseBook
     jobs: Jobs
     outbox: Outbox
     recorder: Recorder
     clocks: Stopwatches
+    run_waits: RunWaits
     people: PeopleClocks
     run_endings: RunEndings
     task_end: TaskEnd
@@ -74,6 +79,8 @@ class TaskControl:
             return False
         if cancel.run_id != "*":
             stopped = self.cancel_run(record, cancel)
+            if record.planned:
+                self.post(SettleGroups(record.task.id))
             self.task_end.end_if_over(record)
             return stopped
         record.stopping, record.paused, record.lacks = cancel, False, ""
@@ -97,7 +104,8 @@ class TaskControl:
         self.outbox.keep(record.task.id, run.run_id, cancel)
         self._stop_run(record, run, cancel)
         if run.run_id not in record.runs and run.number and record.target is None:  # no agent will send its ending
-            ended = subtask_ended(run.task_id, run.token, record.subtasks[-1])
+            result = next(result for result in reversed(record.subtasks) if result.run_id == run.run_id)
+            ended = subtask_ended(run.task_id, run.token, result)
             self.outbox.send(record.host, run.task_id, record.run_id, ended)
         return True
 
@@ -113,12 +121,13 @@ class TaskControl:
         """Stop a run that waits for its target or agent."""
         cause = Cause(reason=cancel.reason, where="supervisor")
         self.leases.withdraw(run)
-        self.clocks.go_on(run.task_id, f"queue {run.run_id}")
+        self.run_waits.go_on(run.task_id, run.run_id, QUEUE)
         if run.run_id in record.begun:
             under = run.model_copy(update={"token": record.crashed.pop(run.run_id, 0)})
             self.run_endings.begin(record, under, cancel.outcome, (cause,))
             return
         del record.runs[run.run_id]
+        record.planned.pop(run.run_id, None)
         if run.number:
             record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
 

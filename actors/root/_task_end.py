@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from callboard.actors.processing import Services
-    from callboard.actors.root._clocks import Deadlines, Stopwatches
+    from callboard.actors.root._clocks import Deadlines, RunWaits, Stopwatches
     from callboard.actors.root._conversations import Closing, Idle, Sessions
     from callboard.actors.root._open_requests import PeopleClocks
     from callboard.actors.root._outbox import Outbox
@@ -38,7 +38,8 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
     never ended a round is an error.
     """
     ended = record.ended
-    parts: tuple[SubtaskResult | RoundEnding, ...] = (*record.subtasks, *record.ended_rounds)
+    subtasks = tuple(sorted(record.subtasks, key=lambda subtask: subtask.number))
+    parts: tuple[SubtaskResult | RoundEnding, ...] = (*subtasks, *record.ended_rounds)
     outcome = ended.outcome if ended is not None else Outcome.ERROR
     causes = ended.causes if ended is not None else ()
     if record.stopping is not None:
@@ -64,7 +65,7 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
         verified=_verified(record.task, outcome, checks),
         checks=checks,
         judged=tuple(answer for done in record.ended_rounds or last for answer in done.judged),
-        subtasks=tuple(record.subtasks),
+        subtasks=subtasks,
         rounds=record.rounds,
         usage=sum((done.usage for done in parts), Usage()),
         seconds=max(0.0, now - record.started),
@@ -88,6 +89,7 @@ def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Su
     return SubtaskResult(
         run_id=assign.run_id,
         number=assign.number,
+        group=assign.member.first if assign.member is not None else 0,
         request=assign.request,
         address=assign.address,
         outcome=outcome,
@@ -107,6 +109,7 @@ class TaskEnd:
     outbox: Outbox
     recorder: Recorder
     clocks: Stopwatches
+    run_waits: RunWaits
     deadlines: Deadlines
     people: PeopleClocks
     idle: Idle
@@ -139,6 +142,7 @@ class TaskEnd:
     def forget(self, record: TaskRecord) -> None:
         """Remove a task from the book, with its clocks."""
         self.clocks.drop(record.task.id)
+        self.run_waits.drop(record.task.id)
         self.deadlines.drop(record.task.id)
         self.tasks.close(record)
 

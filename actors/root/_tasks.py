@@ -20,11 +20,19 @@ from callboard.messages import (
     TaskRefusedError,
     TaskResult,
     TaskStatus,
+    has_order,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
+
+
+@dataclass(frozen=True)
+class SettleGroups:
+    """A request to hand over the ready members of a task's groups."""
+
+    task_id: str
 
 
 @dataclass
@@ -68,6 +76,10 @@ class TaskRecord:
     """The runs without an agent, whose endings are being built from the journal."""
     crashed: dict[str, int] = field(default_factory=dict)
     """The runs that wait for their crashed agents' restart, with the fencing tokens of their old leases."""
+    planned: dict[str, Assign] = field(default_factory=dict)
+    """The members of groups that were not handed over yet, by run. They are in `runs`, too."""
+    stopped_runs: set[str] = field(default_factory=set)
+    """The members of groups that another member stopped."""
     worked: dict[str, float] = field(default_factory=dict)
     """Seconds of work of runs in earlier processes."""
     unsettled: dict[str, TaskRecord] = field(default_factory=dict, repr=False)
@@ -99,9 +111,18 @@ class TaskRecord:
         return assign.address in self.agents or self.task.session is not None
 
     @property
+    def active_runs(self) -> tuple[str, ...]:
+        """The runs that work, or wait for a person or a target.
+
+        A HostAgent is none of them while its subtasks are unfinished, and neither are subtasks that wait for others.
+        """
+        subtasks = tuple(run_id for run_id, run in self.runs.items() if run.number and run_id not in self.planned)
+        return subtasks or tuple(run_id for run_id in self.runs if run_id not in self.planned)
+
+    @property
     def has_next_round(self) -> bool:
-        """True if the plan has another step."""
-        return self.round < len(self.task.plan)
+        """True if the plan has another round."""
+        return self.round < (1 if has_order(self.task.plan) else len(self.task.plan))
 
     def next_assign(self) -> Assign:
         """Create the assignment of the next round, or of the only subtask.
@@ -110,7 +131,8 @@ class TaskRecord:
         """
         self.round += 1
         task = self.task
-        step = task.plan[self.round - 1] if task.plan else None
+        ordered = has_order(task.plan)
+        step = task.plan[self.round - 1] if task.plan and not ordered else None
         alone = self.target is not None
         self.run_id = self.run_id or f"{task.id}~{1 if alone else 0}"
         assign = Assign(
@@ -123,6 +145,7 @@ class TaskRecord:
             number=1 if alone else 0,
             target=self.target,
             plan_step=step,
+            plan=task.plan if ordered else (),
             session=self.session,
             subtasks=tuple(self.subtasks),
             dry_run=task.dry_run,
@@ -156,7 +179,7 @@ class TaskRecord:
         return TaskProgress(
             task_id=self.task.id,
             rounds=self.round,
-            planned_rounds=len(self.task.plan) or None,
+            planned_rounds=_rounds_of(self.task),
             ended_subtasks=len(self.subtasks),
             running_subtasks=running,
             waiting_subtasks=len(subtasks) - running,
@@ -187,13 +210,18 @@ def _whole_request(task: Task) -> str:
     return "\n".join(filter(None, (task.request, *(f"- {step.request}" for step in task.plan))))
 
 
+def _rounds_of(task: Task) -> int | None:
+    """Return the number of rounds that a plan takes; None without one."""
+    return 1 if has_order(task.plan) else len(task.plan) or None
+
+
 def ended_progress(task: Task, result: TaskResult) -> TaskProgress:
     """Return the progress of a task that is over."""
     return TaskProgress(
         task_id=task.id,
         over=True,
         rounds=result.rounds,
-        planned_rounds=len(task.plan) or None,
+        planned_rounds=_rounds_of(task),
         ended_subtasks=len(result.subtasks),
         steps=result.usage.steps,
     )

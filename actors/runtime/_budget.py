@@ -11,13 +11,13 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from callboard.messages import OutOfBudgetError
+from callboard.messages import Budget, OutOfBudgetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from callboard.config import BudgetSettings, DailyBudget
-    from callboard.messages import Limit, Task, Timestamp
+    from callboard.messages import Assign, Limit, Task, Timestamp
 
 ROUNDING = 1e-9
 """The tolerance for sums of money, because 0.1 has no exact binary form."""
@@ -184,6 +184,8 @@ class Budgets:
         self._tasks: dict[str, BudgetNode] = {}
         self._runs: dict[str, dict[str, BudgetNode]] = {}
         """The nodes of the runs, by task and by run."""
+        self._shares: dict[str, dict[str, Mapping[str, float]]] = {}
+        """The reserved shares of subtasks that work side by side, by task and by run."""
 
     def take(self, task: Task) -> None:
         """Apply a task's labels and own budget, before its node is used."""
@@ -243,8 +245,42 @@ class Budgets:
         runs = self._runs.setdefault(task_id, {})
         run_node = runs.get(run_id)
         if run_node is None:
-            run_node = runs.setdefault(run_id, BudgetNode(f"the subtask {run_id}", self._subtask, self.task(task_id)))
+            share = self._shares.get(task_id, {}).get(run_id, {})
+            limits = {kind: min(limit, self._subtask.get(kind, limit)) for kind, limit in share.items()}
+            node = BudgetNode(f"the subtask {run_id}", {**self._subtask, **limits}, self.task(task_id))
+            run_node = runs.setdefault(run_id, node)
         return run_node
+
+    def share_of(self, task_id: str, parts: int) -> Budget | None:
+        """Return an equal part of a task's rest, without reserved shares.
+
+        None for a task without limits. Whole kinds are rounded down; rounds are a HostAgent's alone.
+        """
+        node = self.task(task_id)
+        with node.lock:
+            amounts = {
+                kind: max(0.0, node.limit(kind) - node.used.get(kind, 0) - self._reserved(task_id, kind)) / parts
+                for kind in node.limits
+                if kind != "rounds"
+            }
+        whole = {kind: amount if kind == "cost" else int(amount) for kind, amount in amounts.items()}
+        return Budget(**whole) if whole else None
+
+    def _reserved(self, task_id: str, kind: str) -> float:
+        """Return the part of the shares that is not used yet."""
+        runs = self._runs.get(task_id, {})
+        used = {run_id: node.used.get(kind, 0.0) for run_id, node in tuple(runs.items())}
+        shares = tuple(self._shares.get(task_id, {}).items())
+        return sum(max(0.0, share.get(kind, 0.0) - used.get(run_id, 0.0)) for run_id, share in shares)
+
+    def share(self, assign: Assign) -> None:
+        """Reserve the share that an assignment has, before it begins."""
+        if assign.member is not None and assign.member.share is not None:
+            self._shares.setdefault(assign.task_id, {})[assign.run_id] = assign.member.share.limits
+
+    def give_back(self, task_id: str, run_id: str) -> None:
+        """Give back the rest of a share after its run."""
+        self._shares.get(task_id, {}).pop(run_id, None)
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
         """Create a node for one step, which counts today."""
@@ -261,6 +297,7 @@ class Budgets:
         self._labels.pop(task_id, None)
         self._tasks.pop(task_id, None)
         self._runs.pop(task_id, None)
+        self._shares.pop(task_id, None)
 
 
 def day_began(at: Timestamp) -> Timestamp:

@@ -12,6 +12,7 @@ from callboard.actors.states._common import (
     PendingState,
     WorkingState,
 )
+from callboard.actors.states._group_assigns import group_of
 from callboard.actors.states._machine import AgentState, AgentStateManager, Processing
 from callboard.actors.states._move import By, Move, Table
 from callboard.messages import Assign, Cancel, HostAgentStatus, Message, Outcome, StepFailure, SubtaskEnding
@@ -82,6 +83,8 @@ class AssignHostAgentState(HostAgentState):
     async def handle(self, agent: Processing, context: Run) -> Message:
         """Return the assignment that the model decided on."""
         decision = context.records[-1].decision
+        if decision.group:
+            return group_of(context, decision)
         target = decision.target
         if target is None:
             msg = "ASSIGN without a target: the answer's check should have refused it"
@@ -113,13 +116,18 @@ class AssignHostAgentState(HostAgentState):
     def decide(self, run: Run) -> Move | None:
         """Continue after the subtask's result.
 
-        An error ends the round; in a round that follows one step of a plan, every outcome does.
+        An error ends the round; in a round that follows one step of a plan, every outcome does. Of subtasks that were
+        assigned together, the last one to end decides.
         """
         match run.last:
             case Cancel():
                 return Move(FAIL, SYSTEM)
             case StepFailure():
                 return Move(ERROR, SYSTEM, Outcome.ERROR)
+            case SubtaskEnding() if run.awaited:
+                return None
+            case SubtaskEnding() if run.group:
+                return _after_group(run)
             case SubtaskEnding(result=result):
                 if result.outcome is Outcome.ERROR or run.assign.plan_step is not None:
                     return Move(FINISH, SYSTEM, result.outcome)
@@ -130,6 +138,20 @@ class AssignHostAgentState(HostAgentState):
     def next_agent(self, run: Run) -> str:
         """Return the address of the subtask's agent while it works."""
         return run.last.address if isinstance(run.last, Assign) else run.assign.address
+
+
+def _after_group(run: Run) -> Move:
+    """Continue after the last ending of a group.
+
+    An error ends the round. A plan that is followed as a whole ends with its first outcome that is no success, in the
+    order of its steps.
+    """
+    outcomes = [result.outcome for result in run.group_results if result.outcome is not Outcome.FINISHED]
+    if Outcome.ERROR in outcomes:
+        return Move(FINISH, SYSTEM, Outcome.ERROR)
+    if run.assign.plan and outcomes:
+        return Move(FINISH, SYSTEM, outcomes[0])
+    return Move(CONTINUE, SYSTEM)
 
 
 @HostAgentStateManager.register(PENDING)

@@ -38,4 +38,5 @@ def _signature(record: StepRecord) -> tuple[str, str, str]:
     actions = [action.model_dump(mode="json", exclude={"call_id"}) for action in decision.actions]
     questions = [question.text for question in decision.questions]
     target = decision.target.id if decision.target is not None else ""
-    return record.status, decision.status, repr((actions, questions, target, decision.subtask))
+    group = [(planned.request, planned.target.id) for planned in decision.group]
+    return record.status, decision.status, repr((actions, questions, target, decision.subtask, group))

@@ -16,6 +16,7 @@ from callboard.messages import (
     ApprovalRequest,
     AskedQuestion,
     Assign,
+    AssignGroup,
     AtDeadline,
     Cancel,
     Captured,
@@ -66,6 +67,7 @@ Applied = (
     | StepFailure
     | Captured
     | Assign
+    | AssignGroup
     | Question
     | ApprovalRequest
     | Answer
@@ -131,6 +133,10 @@ class Run:
     """The number of steps like the last one since the surface changed, that one included."""
     waiting: str = ""
     """The id of the pending question, approval or subtask."""
+    awaited: tuple[str, ...] = ()
+    """The assigned subtasks that have not ended."""
+    group: int = 0
+    """The number of the first of the subtasks that were assigned together last; 0 after one that was assigned alone."""
     answer: ApprovalAnswer | None = None
     """The approval that was granted and is not used yet."""
     due: str = ""
@@ -202,9 +208,16 @@ class Run:
         return tuple(done for done in self.subtasks if is_of_task(done.run_id, self.assign.task_id))
 
     @property
+    def group_results(self) -> tuple[SubtaskResult, ...]:
+        """The results of the subtasks that were assigned together last."""
+        return tuple(result for result in self.subtasks if 0 < self.group <= result.number)
+
+    @property
     def checks(self) -> tuple[CheckResult, ...]:
         """The results of the checks, as they were read last."""
         own_checks = next((record.checks for record in reversed(self.records) if record.checks), ())
+        if self.assign.plan:
+            return (*(check for result in self.own_subtasks for check in result.checks), *own_checks)
         if own_checks or self.assign.plan_step is None or not self.own_subtasks:
             return own_checks
         return self.own_subtasks[-1].checks
@@ -339,7 +352,7 @@ class Run:
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.waiting == message.id
             case SubtaskEnding():
-                return self.waiting == message.run_id
+                return message.run_id in self.awaited
             case _:
                 return True
 
@@ -360,8 +373,11 @@ class Run:
                 return evolve(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest():
                 return evolve(run, waiting=message.id, shown=message.observation)
-            case Assign(run_id=awaited):
-                return evolve(run, waiting=awaited)
+            case Assign(run_id=run_id):
+                return evolve(run, waiting=run_id, awaited=(run_id,), group=0)
+            case AssignGroup(assigns=assigns):
+                awaited = tuple(assign.run_id for assign in assigns)
+                return evolve(run, waiting=awaited[0], awaited=awaited, group=assigns[0].number)
             case Answer() if run.unfinished is not None and self.at_limit is None:
                 probe = _PROBES.get(*message.texts) if len(message.texts) == 1 else None
                 return evolve(run, waiting="", unfinished=replace(run.unfinished, probe=probe))
@@ -382,7 +398,9 @@ class Run:
             case Pause() | Resume():
                 return evolve(self, paused=isinstance(message, Pause))  # an interrupted step stays interrupted
             case SubtaskEnding(result=result):
-                return evolve(run, waiting="", subtasks=(*run.subtasks, result))
+                awaited = tuple(run_id for run_id in run.awaited if run_id != message.run_id)
+                results = tuple(sorted((*run.subtasks, result), key=lambda ended: ended.number))
+                return evolve(run, waiting=awaited[0] if awaited else "", awaited=awaited, subtasks=results)
             case Cancel():
                 return evolve(run, **self._stopped(message))
             case Captured():
@@ -402,7 +420,7 @@ class Run:
 
     def _stopped(self, cancel: Cancel) -> dict[str, Any]:
         # The job number goes up although no job starts: it makes the result of the cancelled job stale.
-        stopped = {"waiting": "", "held": (), "held_by": Held.NOT, "paused": False, "job": self.job + 1}
+        stopped = {"waiting": "", "awaited": (), "held": (), "held_by": Held.NOT, "paused": False, "job": self.job + 1}
         if self.outcome is not None:  # the work had ended before; only the last observation is given up
             return stopped
         cause = Cause(reason=cancel.reason, where=self.assign.address)
@@ -464,6 +482,13 @@ class Run:
         match self.last:
             case StepFailure() as failed:
                 return failed.causes
+            case SubtaskEnding() if self.group:
+                lost = [result for result in self.group_results if result.outcome is not Outcome.FINISHED]
+                ends = [
+                    Cause(reason=f"the subtask {result.run_id} ended as {result.outcome.value}", where=result.address)
+                    for result in lost
+                ]
+                return (*ends, *(cause for result in lost[:1] for cause in result.causes))
             case SubtaskEnding() as ended:
                 reason = f"the subtask {ended.run_id} ended as {ended.result.outcome.value}"
                 return (Cause(reason=reason, where=ended.result.address), *ended.result.causes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import UNATTENDED, AgentStatus, Effect, Outcome, ResultStatus, is_of_task
+from callboard.messages import UNATTENDED, AgentStatus, Effect, ResultStatus, is_of_task, open_failures
 from callboard.models._computer_actions import SCREENSHOT, argument_forms
 from callboard.models._references import References, fitting
 from callboard.models._responses import AppResponse
@@ -102,7 +102,9 @@ def answer_schema(
         return judge_schema(request.evidence)
     labels = choices(labelled(request.observation.controls))
     build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions, short=short)
-    forms = [build.decision(status) for status in legal_statuses(request, short=short)]
+    statuses = legal_statuses(request, short=short)
+    forms = [build.decision(status) for status in statuses]
+    forms += [build.group()] if AgentStatus.ASSIGN in statuses and not short and offers_group(request) else []
     more = {"Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
     more |= {"Checks": checks_schema(all_required=all_required)} if request.proposes else {}
     schema = object_of({key: more.get(key) or build.text(key) for key in keys_of(proposes=request.proposes)})
@@ -115,6 +117,14 @@ def keys_of(*, proposes: bool) -> tuple[str, ...]:
     """Return the keys of an answer, in order."""
     index = KEYS.index("Decision") + 1
     return (*KEYS[:index], "Checks", *KEYS[index:]) if proposes else KEYS
+
+
+def offers_group(request: ModelRequest) -> bool:
+    """Return whether several subtasks may be assigned at once.
+
+    They need targets that do not exclude each other.
+    """
+    return request.most_subtasks > 1 and len({target.lease_key for target in request.observation.targets}) > 1
 
 
 def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
@@ -146,7 +156,7 @@ def legal_statuses(request: ModelRequest, *, short: bool = False) -> tuple[str, 
     reads: small models say FAIL at the sight of many requests, and are right as soon as they can't.
 
     - ASSIGN needs a target.
-    - A HostAgent can't FINISH if its last subtask did not.
+    - A HostAgent can't FINISH if its last subtask did not, or one of those that it assigned together.
     - An AppAgent can't FINISH before any action if it has a tool that reads: it has seen only the names of controls,
       not their content.
     - SCREENSHOT needs controls, and for an AppAgent an earlier action; an operator has an action for it.
@@ -156,9 +166,8 @@ def legal_statuses(request: ModelRequest, *, short: bool = False) -> tuple[str, 
     unattended = any(UNATTENDED in observation.notes for observation in observations)
     guesses = set() if request.attended and not unattended else {AgentStatus.PENDING}
     if request.is_host:
-        subtasks = own_subtasks(request)
         guesses |= set() if request.observation.targets else {AgentStatus.ASSIGN}
-        guesses |= {AgentStatus.FINISH} if subtasks and subtasks[-1].outcome is not Outcome.FINISHED else set()
+        guesses |= {AgentStatus.FINISH} if open_failures(own_subtasks(request)) else set()
     results = [result for record in own_steps(request) for result in record.results]
     if issubclass(request.response, AppResponse) and all(result.status is ResultStatus.SKIPPED for result in results):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
@@ -263,15 +272,29 @@ class _Forms:
             case AgentStatus.SCREENSHOT:
                 form["ControlReannotate"] = {"type": "array", "items": self._control, "minItems": 1, "maxItems": 20}
             case AgentStatus.ASSIGN:
-                targets = choices(labelled(self._request.observation.targets))
-                form["ControlText"] = {"type": "string", "enum": targets} if targets else _TEXT
-                form["Current Sub-Task"] = self.text()
+                form |= self._assignment()
             case AgentStatus.PENDING:
                 question = object_of({"text": self.text(), "choices": _LINES})
                 form["Questions"] = {"type": "array", "items": question, "minItems": 1, "maxItems": 5}
             case AgentStatus.FINISH:
                 form["Result"] = self._result()
         return object_of(form)
+
+    def _assignment(self) -> Schema:
+        targets = choices(labelled(self._request.observation.targets))
+        return {
+            "ControlText": {"type": "string", "enum": targets} if targets else _TEXT,
+            "Current Sub-Task": self.text(),
+        }
+
+    def group(self) -> Schema:
+        """Build the form of an ASSIGN of several subtasks."""
+        places: Schema = {"type": "array", "items": {"type": "integer"}, "maxItems": self._request.most_subtasks}
+        subtask = object_of({**self._assignment(), "After": places, "AfterAny": places})
+        group: Schema = {"type": "array", "items": subtask, "minItems": 2, "maxItems": self._request.most_subtasks}
+        plan = {**_SOME, "items": self.text("Plan")}
+        status = {"type": "string", "enum": [AgentStatus.ASSIGN.value]}
+        return object_of({"Plan": plan, "Status": status, "Sub-Tasks": group, "StopAtFailure": {"type": "boolean"}})
 
     def _result(self) -> Schema:
         """Build the schema of a result: text, reference, or null (last result)."""

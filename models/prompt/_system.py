@@ -67,6 +67,14 @@ _PARTS = {
     "Questions": "what you must know, each with the possible answers, if those are few.",
 }
 
+_GROUP = (
+    "\nTo let the agents of several targets work at the same time, an ASSIGN may have Sub-Tasks in place of "
+    "ControlText and Current Sub-Task: a list of objects, each with Current Sub-Task, ControlText, After (the places "
+    "in this list, from 1, of the earlier subtasks that must have finished before it begins, and whose results it "
+    "needs) and AfterAny (those that must only have ended). With StopAtFailure true, the others are stopped when one "
+    "of them fails."
+)
+
 _TYPED_RESULT = "what the request asked for, as a JSON value that fits the schema given with the request."
 
 _COMPUTER_USE = (
@@ -117,6 +125,7 @@ def _answer(request: ModelRequest, *, short: bool) -> Iterator[str]:
     index = KEYS.index("Decision") + 1
     inside = [f"    - {key}: {meanings[key]}" for key in IN_DECISION]
     keys[index:index] = [*inside, *(f"    - with {belongs[key]}, {key}: {meanings[key]}" for key in used)]
+    keys += [_GROUP] if request.most_subtasks and AgentStatus.ASSIGN in parts and not short else []
     yield "## Your answer"
     yield "Answer with one JSON object and nothing else. It has these keys, in this order:"
     yield "\n".join(keys)

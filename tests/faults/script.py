@@ -40,6 +40,10 @@ SILENCE = {"Status": "SILENCE"}
 """The model does not answer any more."""
 
 
+SIDE = {1: (), 2: (), 3: (1,), 4: (1, 2)}
+"""The steps of a plan whose subtasks work side by side, and those that each comes after."""
+
+
 def tasks(life: int) -> dict[str, Task]:
     """Make the tasks by their names; some take turns on one document, others wait for a person.
 
@@ -53,6 +57,7 @@ def tasks(life: int) -> dict[str, Task]:
         Task(id="gone", request="ask, and be cancelled", target="gone.docx"),
         Task(id="held", request="ask, be paused and answered, and then be cancelled", target="held.docx"),
         Task(id="turn", plan=[PlanStep(request=f"turn {n}", target="turn.docx") for n in (1, 2)]),
+        Task(id="side", plan=[PlanStep(request=f"side {n}", target=f"side{n}.docx", after=SIDE[n]) for n in SIDE]),
         Task(id="open", request="start an application, and work in its window"),
         Task(id="late", request="ask, and hear nothing", target="late.docx"),
         Task(id="slow", request="take too long", target="slow.docx"),
@@ -150,6 +155,8 @@ SCRIPTS: dict[tuple[str, str], list[Said]] = {
         FINISH,
         [do("insert_paragraph", text="turn#3", control_id=of("insert_paragraph"))],
     ],
+    ("side", "host/side"): [],
+    **{("side", f"app/word/side{n}.docx"): [[do("insert_paragraph", text=f"side#{n}")]] for n in SIDE},
     ("open", "host/open"): [assign("word")],
     ("open", "app/word/Document1.docx"): [[do("insert_paragraph", text="open#1")]],
     ("late", "app/word/late.docx"): [[do("insert_paragraph", text="late#1")], ask("Is somebody there?")],

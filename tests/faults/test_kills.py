@@ -50,6 +50,12 @@ KINDS = {
         "resume": (1, 1),
         "round_ended": (2, 1),
     },
+    ("side",): {
+        "assign_group": (1, 1),
+        "assign": (3, 2),
+        "step_done": (2, 4),
+        "subtask_finished": (2, 3),
+    },
     DEADLINES: {
         "in_force": (1, 1),
         "request_expired": (1, 1),
@@ -180,6 +186,16 @@ def test_documents_of_all_formats_hold_each_change_once(trials, report, request)
     problems = []
     for figures in Chance(trials, kills, tasks=tasks).figures(kills):
         report("all formats", figures)
+        problems += figures.problems
+    assert problems == [], "\n".join(problems)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_subtasks_that_work_side_by_side_lose_and_repeat_nothing(trials, report, request):
+    kills, problems = request.config.getoption("kills"), []
+    for figures in Chance(trials, kills, tasks=("side",)).figures(kills):
+        report("side by side", figures)
         problems += figures.problems
     assert problems == [], "\n".join(problems)
 

@@ -31,7 +31,7 @@ def prepare(workspace: Path, template: Path) -> None:
     """Make the documents that the tasks find, from a template for `lean`."""
     workspace.mkdir()
     with lean(template):
-        for name in ("gone", "held", "turn", "late", "slow"):
+        for name in ("gone", "held", "turn", "late", "slow", "side1", "side2", "side3", "side4"):
             Document().save(str(workspace / f"{name}.docx"))
         document = Document()
     document.add_paragraph("shared")

@@ -25,8 +25,11 @@ WRITTEN = {
     7: 1_795_613_849.0,
     8: 1_795_739_223.0,
     9: 1_795_761_213.0,
+    10: 1_795_761_213.0,
 }
 """Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
+
+Version 10 is version 9, migrated.
 
 Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed midway.
 Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret. Version 7 also has

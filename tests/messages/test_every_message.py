@@ -16,6 +16,7 @@ from pydantic import BaseModel, JsonValue, StringConstraints, ValidationError
 
 import callboard.messages
 from callboard.messages import (
+    Budget,
     ControlQuery,
     Message,
     Outcome,
@@ -112,16 +113,28 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     if model is TaskLimits:
         counts, spans = st.integers(min_value=200, max_value=9999), st.floats(min_value=0.5, max_value=3600.0)
         fields = {name: st.none() | (spans if name.endswith("_seconds") else counts) for name in model.model_fields}
+    if model is Budget:
+        fields = {name: st.none() | st.integers(min_value=0, max_value=9999) for name in model.model_fields}
+        fields["cost"] = st.none() | st.floats(min_value=0, max_value=99)
     if issubclass(model, Reading):
         return readings(model)
     if model is Task:
         new = fields["id"].map(lambda name: name.replace(":", "-").rstrip("."))
         shared = {"id": new, "labels": fields["labels"]}
-        plans, session = st.lists(instances(PlanStep), min_size=1, max_size=3), fields["session"]
+        plans, session = st.lists(instances(PlanStep), min_size=1, max_size=3).map(in_order), fields["session"]
         planned = st.builds(Task, request=WORDS, plan=plans, session=session, **shared)
         followed = st.builds(Task, request=work, session=session, **shared)
         return planned | followed | st.builds(Task, request=work, target=fields["target"], **shared)
     return st.builds(model, **fields)
+
+
+def in_order(plan: list[PlanStep]) -> list[PlanStep]:
+    """Make a plan whose steps come after earlier ones, if each has a target; else without an order."""
+    ordered = all(step.target is not None for step in plan)
+    return [
+        step.model_copy(update={"name": f"step {place}", "after": tuple(range(1, place)) if ordered else None})
+        for place, step in enumerate(plan, 1)
+    ]
 
 
 def readings(model: type[BaseModel]) -> st.SearchStrategy[Any]:

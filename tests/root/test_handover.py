@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from callboard.actors.processing import AGENTS
-from callboard.actors.root._clocks import Stopwatches
+from callboard.actors.root._clocks import RunWaits, Stopwatches
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._run_endings import RunEndings
 from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._task_control import TaskControl
 from callboard.actors.root._tasks import TaskBook
-from callboard.actors.runtime import Leases, VirtualClock
-from callboard.config import Limits
+from callboard.actors.runtime import Budgets, Leases, VirtualClock
+from callboard.config import BudgetSettings, Limits
 from callboard.journal import MemoryJournal
 from callboard.messages import Cancel, EventName, Outcome, Task
 from callboard.testing import MemoryServer
@@ -61,11 +61,12 @@ class Office:
         self.leases = Leases()
         self.tasks = TaskBook()
         self.outbox = Outbox(journal, clock, self.agents)
+        clocks = Stopwatches(clock, lambda _cancel: None)
         shared = {
             "tasks": self.tasks,
             "outbox": self.outbox,
             "recorder": self.notes,
-            "clocks": Stopwatches(clock, lambda _cancel: None),
+            "clocks": clocks,
             "people": None,
         }
         leases = LeaseBook(self.leases)
@@ -77,12 +78,21 @@ class Office:
             jobs=None,
             children=self.agents,
             journal=journal,
+            run_waits=RunWaits(clocks, self.tasks),
+            budgets=Budgets(BudgetSettings()),
             limits=Limits(),
             plans={},
         )
         endings = RunEndings(**shared, post=lambda _message: None, journal=journal, limits=Limits(), agents=AGENTS)
         self.control = TaskControl(
-            **shared, leases=leases, jobs=None, run_endings=endings, task_end=None, agents=AGENTS
+            **shared,
+            post=lambda _message: None,
+            run_waits=self.handover.run_waits,
+            leases=leases,
+            jobs=None,
+            run_endings=endings,
+            task_end=None,
+            agents=AGENTS,
         )
 
     def place(self, task_id, *, stopping=False):

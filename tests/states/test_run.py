@@ -387,8 +387,9 @@ def test_only_the_answer_to_what_is_waited_for_is_expected(message, run):
 
 
 def test_only_the_end_of_the_assigned_subtask_is_expected(run, make):
-    assert run("ASSIGN", waiting="t~1").expects(make.end(Outcome.FINISHED, "t~1"))
-    assert not run("ASSIGN", waiting="t~2").expects(make.end(Outcome.FINISHED, "t~1"))
+    assert run("ASSIGN", waiting="t~1", awaited=("t~1",)).expects(make.end(Outcome.FINISHED, "t~1"))
+    assert not run("ASSIGN", waiting="t~2", awaited=("t~2",)).expects(make.end(Outcome.FINISHED, "t~1"))
+    assert run("ASSIGN", waiting="t~2", awaited=("t~2", "t~1")).expects(make.end(Outcome.FINISHED, "t~1"))
     assert not run("CONTINUE").expects(make.end(Outcome.FINISHED, "t~1"))
 
 

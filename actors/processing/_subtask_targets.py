@@ -1,0 +1,107 @@
+"""The targets and the order of the subtasks in an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands import find_target
+from callboard.messages import FailedSubtaskError, InvalidAnswerError, Outcome, PlannedSubtask, TargetKind
+from callboard.models import chosen, labelled
+
+if TYPE_CHECKING:
+    from callboard.actors.states import Run
+    from callboard.messages import Observation, Target
+    from callboard.models import HostResponse, SubtaskResponse
+
+
+def assigned_target(
+    run: Run, request: str, response: HostResponse | SubtaskResponse, observation: Observation
+) -> Target:
+    """Return the target of a subtask.
+
+    Raises:
+        InvalidAnswerError: If there is no such target, or the subtask failed there too often.
+    """
+    target = _target(response, observation)
+    _check_retries(run, target, request)
+    return target
+
+
+def planned_group(run: Run, response: HostResponse, observation: Observation) -> tuple[PlannedSubtask, ...]:
+    """Check the subtasks of an answer that assigns several, and their order.
+
+    Each may come after earlier ones only, so that no cycle can be written.
+
+    Raises:
+        InvalidAnswerError: If there are too many, or one has no known target, an order that is not possible, or an
+            application that is not open. The message is written for the model.
+    """
+    most = run.limits.subtasks_per_assign
+    if len(response.subtasks) > most:
+        msg = f"Sub-Tasks: at most {most} at once (limits.subtasks_per_assign), not {len(response.subtasks)}"
+        raise InvalidAnswerError(msg)
+    return tuple(_planned(run, subtask, place, observation) for place, subtask in enumerate(response.subtasks, 1))
+
+
+def _planned(run: Run, response: SubtaskResponse, place: int, observation: Observation) -> PlannedSubtask:
+    where = f"Sub-Tasks[{place}]"
+    for name, places in (("After", response.after), ("AfterAny", response.after_any)):
+        wrong = [number for number in places if not 1 <= number < place]
+        if wrong:
+            choices = f"1 to {place - 1}" if place > 1 else "none, since it is the first"
+            msg = f"{where}.{name}: {wrong[0]} is no earlier subtask; it may name {choices}"
+            raise InvalidAnswerError(msg)
+    request = response.subtask or run.assign.request
+    try:
+        target = assigned_target(run, request, response, observation)
+    except InvalidAnswerError as error:
+        msg = f"{where}: {error}"
+        raise type(error)(msg) from error
+    if target.kind is TargetKind.APPLICATION:
+        msg = f"{where}: {target.id} is not open yet; assign it alone, or a window that is open"
+        raise InvalidAnswerError(msg)
+    checks = run.assign.plan[place - 1].checks if run.assign.plan else ()
+    return PlannedSubtask(
+        request=request,
+        target=target,
+        after=tuple(sorted({*response.after})),
+        after_any=tuple(sorted({*response.after_any})),
+        checks=checks,
+    )
+
+
+def _target(response: HostResponse | SubtaskResponse, observation: Observation) -> Target:
+    targets = observation.targets
+    named = [
+        target
+        for wanted_name in (response.label, response.text)
+        if wanted_name
+        and (target := find_target(targets, wanted_name) or chosen(labelled(targets), wanted_name)) is not None
+    ]
+    if named and named[0] != named[-1] and response.text != named[0].name:  # a name may be the id of another target
+        msg = f"{response.label!r} and {response.text!r} are two targets; name the one that is meant"
+        raise InvalidAnswerError(msg)
+    if named:
+        return named[0]
+    target_names = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
+    wanted_name = response.text or response.label
+    msg = (
+        f"there is no target {wanted_name!r}; there are: {target_names}"
+        if wanted_name
+        else f"ASSIGN needs a target; there are: {target_names}"
+    )
+    raise InvalidAnswerError(msg)
+
+
+def _check_retries(run: Run, target: Target, request: str) -> None:
+    failed = [
+        done
+        for done in run.own_subtasks
+        if done.outcome is not Outcome.FINISHED and done.address == target.address and done.request == request
+    ]
+    if len(failed) > run.limits.subtask_retries:
+        msg = (
+            f"the subtask {request!r} failed {len(failed)} times on {target.id}, and may not be assigned again: "
+            "go another way, or say FAIL"
+        )
+        raise FailedSubtaskError(msg)

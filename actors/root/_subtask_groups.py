@@ -1,0 +1,111 @@
+"""Subtasks that were assigned together, and the order of their hand-overs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from callboard.actors.root._tasks import SettleGroups
+from callboard.messages import AssignGroup, Cancel, Outcome, with_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.actors.root._dispatch import Dispatch
+    from callboard.actors.root._handover import HandOver
+    from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._task_control import TaskControl
+    from callboard.actors.root._tasks import TaskBook, TaskRecord
+    from callboard.config import Limits
+    from callboard.messages import Assign, SubtaskResult
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SubtaskGroups:
+    """Hand over the members of groups, in their order.
+
+    A member that can't begin any more is ended. Everything is decided from the task's record alone, so that a restart
+    goes on where the last process ended. Runs on the root's thread.
+    """
+
+    tasks: TaskBook
+    recorder: Recorder
+    handover: HandOver
+    task_control: TaskControl
+    limits: Limits
+
+    def register(self, dispatch: Dispatch) -> None:
+        """Add the handlers of this part's messages."""
+        dispatch.on(AssignGroup, self._assign)
+        dispatch.on(SettleGroups, self._settle_again)
+
+    def _assign(self, group: AssignGroup) -> None:
+        """Take the subtasks of a HostAgent's answer."""
+        record = self.tasks.get(group.task_id)
+        if record is None or record.stopping is not None:
+            self.recorder.stale(group.task_id, "AssignGroup")
+            return
+        for assign in group.assigns:
+            if not record.knows(assign.run_id):  # else its HostAgent crashed, and repeats its last message
+                record.runs[assign.run_id] = record.planned[assign.run_id] = assign
+        self.settle(record)
+
+    def _settle_again(self, request: SettleGroups) -> None:
+        record = self.tasks.get(request.task_id)
+        if record is not None:
+            self.settle(record)
+
+    def settle(self, record: TaskRecord) -> None:
+        """End members that can't begin, and hand over ready ones.
+
+        They begin in the order of their numbers, at most `limits.parallel_subtasks` at once.
+        """
+        if record.stopping is not None:
+            return
+        for cancel in self._stops(record):
+            self.task_control.cancel_run(record, cancel)
+        for assign in sorted(record.planned.values(), key=lambda planned: planned.number):
+            results = {result.number: result for result in record.subtasks}
+            lost = _lost(assign, results)
+            if lost is not None:
+                reason = f"it comes after subtask {lost.number}, which ended as {lost.outcome.value}"
+                self.task_control.cancel_run(
+                    record, Cancel(task_id=assign.task_id, run_id=assign.run_id, reason=reason)
+                )
+            elif self._has_room(record) and _is_ready(assign, results):
+                del record.planned[assign.run_id]
+                seen = (*assign.subtasks, *(result for result in record.subtasks if result.number in _seen(assign)))
+                self.handover.queue_run(record, with_results(assign, seen, assign.made))
+
+    def _has_room(self, record: TaskRecord) -> bool:
+        working = sum(bool(run.number) for run in record.runs.values()) - len(record.planned)
+        return working < self.limits.under(record.task.limits).parallel_subtasks
+
+    def _stops(self, record: TaskRecord) -> Iterator[Cancel]:
+        """Cancel the rest of each group that one of its members stops."""
+        ended = {result.number: result for result in record.subtasks if result.outcome is not Outcome.FINISHED}
+        for run in tuple(record.runs.values()):
+            member = run.member
+            if member is None or not member.stops_group:
+                continue
+            lost = next((result for number, result in sorted(ended.items()) if number >= member.first), None)
+            if lost is not None and run.run_id not in record.stopped_runs:
+                record.stopped_runs.add(run.run_id)
+                reason = f"subtask {lost.number} ended as {lost.outcome.value}, which stops its group"
+                yield Cancel(task_id=run.task_id, run_id=run.run_id, reason=reason)
+
+
+def _lost(assign: Assign, results: dict[int, SubtaskResult]) -> SubtaskResult | None:
+    """Return the subtask that had to finish first and did not."""
+    after = () if assign.member is None else assign.member.after
+    before = (results[number] for number in after if number in results)
+    return next((result for result in before if result.outcome is not Outcome.FINISHED), None)
+
+
+def _is_ready(assign: Assign, results: dict[int, SubtaskResult]) -> bool:
+    member = assign.member
+    return member is None or all(number in results for number in (*member.after, *member.after_any))
+
+
+def _seen(assign: Assign) -> tuple[int, ...]:
+    return () if assign.member is None else assign.member.sees
