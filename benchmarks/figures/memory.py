@@ -7,6 +7,8 @@ threads.
 - ``queued``: a task whose HostAgent has assigned its subtask, which waits for its window.
 - ``asking``: a task whose AppAgent, on a window of its own, waits for a person's answer.
 - ``idle``: an application's agent that is kept without work.
+
+One task comes before them, so that modules that are imported at their first use do not count.
 """
 
 from __future__ import annotations
@@ -71,10 +73,10 @@ def measure(parameters: dict[str, Any]) -> dict[str, float]:
         settings = Settings.load(
             log={"file": Path(folder) / "events.log"},
             journal={"path": Path(folder) / "journal.db", "durability": "process"},
-            limits={"idle_agents": count},
+            limits={"idle_agents": count + 1},
             events={"kept": KEPT},
         )
-        windows = 1 if what == "queued" else count
+        windows = 1 if what == "queued" else count + 1
         models = {"host": FunctionModel(Stub().plan), "app": FunctionModel(done if what == "idle" else ask)}
         supervisor = stack.enter_context(Supervisor.start(settings, models=models, servers=[Memo(windows)]))
         of = {"queued": of_waiting, "asking": of_waiting, "idle": of_idle}[what]
@@ -85,11 +87,10 @@ def measure(parameters: dict[str, Any]) -> dict[str, float]:
 def of_waiting(supervisor: Supervisor, windows: int, count: int, ruler: Ruler) -> float:
     """Measure waiting tasks: in one window's queue, or each for an answer."""
     waits = EventName.SUBTASK_QUEUED if windows == 1 else EventName.QUESTION_ASKED
-    first, remaining = (1, count) if windows == 1 else (0, count)
-    if first:
-        with_events(supervisor, EventName.QUESTION_ASKED, 1, lambda: submit(supervisor, 1, windows))
+    last = f"memo:{windows - 1}"
+    with_events(supervisor, EventName.QUESTION_ASKED, 1, lambda: supervisor.submit(Task(request=last)))
     ruler.grown()
-    with_events(supervisor, waits, remaining, lambda: submit(supervisor, remaining, windows))
+    with_events(supervisor, waits, count, lambda: submit(supervisor, count, windows))
     return ruler.grown()
 
 
@@ -98,10 +99,11 @@ def of_idle(supervisor: Supervisor, windows: int, count: int, ruler: Ruler) -> f
 
     The first tasks on new windows leave agents in memory; the second tasks on the same windows leave none.
     """
+    finish([supervisor.submit(Task(request="nothing", target=f"memo:{windows - 1}"))], 1)
     grown = []
     for _ in range(3):
         ruler.grown()
-        tasks = [Task(request="nothing", target=f"memo:{number % windows}") for number in range(count)]
+        tasks = [Task(request="nothing", target=f"memo:{number}") for number in range(count)]
         finish([supervisor.submit(task) for task in tasks], 1)
         grown.append(ruler.grown())
     return grown[0] - grown[2]
