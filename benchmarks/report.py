@@ -39,7 +39,7 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
 SHOWN = (1, 100)
 """Tasks at once in the document's table of the job, if both were measured; its plot has all."""
 UNSHOWN = {"record", "blocks", "own", "agent-framework-checkpoint", "langgraph-memory"}
-"""Contenders that are in the plot, but not in the document's table."""
+"""Contenders that are in the plot, but not in the document's tables."""
 
 
 def sections(answers: Answers, how: Mapping[str, str] | None = None, *, brief: bool = False) -> dict[str, str]:
@@ -57,7 +57,7 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None, *, brief: b
         "start": "\n".join(_rows(answers, "start", start.TITLES, ("seconds", "megabytes", "modules"))),
         "documents": "\n".join(_rows(answers, "documents", _documents(brief=brief), ("seconds", "megabytes"))),
         "job": "\n".join(_job(answers, brief=brief)),
-        "instructions": "\n".join(_instructions(answers)),
+        "instructions": "\n".join(_instructions(answers, brief=brief)),
         "goals": "\n".join(_goals(answers)),
     }
     return {name: text for name, text in written.items() if text}
@@ -114,14 +114,14 @@ def _job(answers: Answers, *, brief: bool) -> Iterator[str]:
             yield _row([title, *values, "yes" if name in DURABLE else "no"])
 
 
-def _instructions(answers: Answers) -> Iterator[str]:
+def _instructions(answers: Answers, *, brief: bool) -> Iterator[str]:
     """Draw the table of instructions, as valgrind counts them."""
     counts = {row: spread(answers, (f"valgrind/{row}", "instructions"), 1e-6) for row in instructions.TITLES}
     if any(counts.values()):
         yield from _head(["", "million", "J"])
-    for row, count in counts.items():
+    for row in [row for row in counts if not (brief and row in UNSHOWN)]:
         jobs = ratio(answers, (f"valgrind/{row}", "instructions"), ("valgrind/J", "instructions"))
-        if value := _failed(answers, f"valgrind/{row}") or _median(count):
+        if value := _failed(answers, f"valgrind/{row}") or _median(counts[row]):
             yield _row([instructions.TITLES[row], value, _median(jobs)])
 
 

@@ -29,7 +29,7 @@ FEW, MANY = 1, 3
 ROWS: dict[str, tuple[Prepare, int]] = {
     "J": (raw.job, 100),
     "record": (record.prepare, 100),
-    **{variant: (partial(prepare, VARIANTS[variant]), 100) for variant in ("off", "process", "once")},
+    **{variant: (partial(prepare, VARIANTS[variant]), 100) for variant in ("off", "process")},
     "alone": (partial(prepare, VARIANTS["process"]), 1),
 }
 """The rows: a preparation, and the tasks at once."""
@@ -38,8 +38,7 @@ TITLES = {
     "record": "the record only",
     "off": "a task without journal and log",
     "process": "a task with journal and log",
-    "once": "the same, actions with effect `once`",
-    "alone": "a task with journal and log, one at a time",
+    "alone": "the same, one at a time",
 }
 ONE_BY_ONE = 50
 """Batches, in place of one, where a batch is a single task."""

@@ -47,7 +47,7 @@ def test_every_part_beside_the_job_gives_figures(run, part):
     answers, said = run("--only", part)
     assert set(answers) == {part}
     assert not any("error" in answer for answers_of in answers[part].values() for answer in answers_of)
-    assert "| --- |" in said
+    assert part == "waits" or "| --- |" in said
 
 
 @SLOW
