@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from callboard.messages._base import Message, RunId, TaskId
+from callboard.messages._base import Message, RunId, TaskId, is_of_task
 from callboard.messages._handoff import Assign
 
 if TYPE_CHECKING:
@@ -46,11 +46,18 @@ def with_results(assign: Assign, subtasks: tuple[SubtaskResult, ...], made: tupl
     member = assign.member
     if member is None:
         return assign.model_copy(update={"subtasks": subtasks, "made": made})
+    results = {result.run_id: result for result in subtasks}.values()
     visible = sorted(
-        (result for result in subtasks if result.number < member.first or result.number in member.sees),
+        (
+            result
+            for result in results
+            if not is_of_task(result.run_id, assign.task_id)
+            or result.number < member.first
+            or result.number in member.sees
+        ),
         key=lambda result: result.number,
     )
-    hidden_paths = {path for result in subtasks if result not in visible for path in result.made}
+    hidden_paths = {path for result in results if result not in visible for path in result.made}
     visible_paths = [path for result in visible for path in result.made]
     paths = dict.fromkeys([*(path for path in made if path not in hidden_paths), *visible_paths])
     return assign.model_copy(update={"subtasks": tuple(visible), "made": tuple(paths)})

@@ -1,4 +1,4 @@
-"""The failed subtasks that a HostAgent has not made up for."""
+"""The failed subtasks that a HostAgent has not answered with another one."""
 
 from __future__ import annotations
 
@@ -13,23 +13,16 @@ if TYPE_CHECKING:
 
 
 def open_failures(subtasks: Sequence[SubtaskResult]) -> tuple[SubtaskResult, ...]:
-    """Return the subtasks that did not finish, and still count.
+    """Return the subtasks assigned last that did not finish.
 
-    A subtask that was assigned alone counts until another one is assigned. One of a group counts until a later subtask
-    finishes with the same agent.
+    They are the last subtask, or all that were assigned together with it. Once another subtask is assigned, it counts
+    instead of them.
 
     Args:
         subtasks: The results of a task's subtasks, in order.
     """
-    last = subtasks[-1].number if subtasks else 0
-    failed = (subtask for subtask in subtasks if subtask.outcome is not Outcome.FINISHED)
-    return tuple(
-        subtask for subtask in failed if (not _made_up(subtask, subtasks) if subtask.group else subtask.number == last)
-    )
-
-
-def _made_up(subtask: SubtaskResult, subtasks: Sequence[SubtaskResult]) -> bool:
-    return any(
-        later.address == subtask.address and later.outcome is Outcome.FINISHED and later.number > subtask.number
-        for later in subtasks
-    )
+    if not subtasks:
+        return ()
+    last = subtasks[-1]
+    latest = [subtask for subtask in subtasks if last.group and subtask.group == last.group] or [last]
+    return tuple(subtask for subtask in latest if subtask.outcome is not Outcome.FINISHED)

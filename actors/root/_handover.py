@@ -105,6 +105,7 @@ class HandOver:
         """
         record.runs[assign.run_id] = assign = self._with_share(record, assign)
         record.begun.add(assign.run_id)
+        record.planned.pop(assign.run_id, None)
         memory = memory_key(assign)
         needs_history = record.remembers(assign) and not self.children.knows(assign.address, memory)
         record.agents.add(assign.address)
@@ -141,7 +142,9 @@ class HandOver:
         member = assign.member
         if member is not None and member.share is None:
             group = [run.member for run in record.runs.values() if run.member and run.member.first == member.first]
-            share = self.budgets.share_of(assign.task_id, sum(other.share is None for other in group))
+            limits = self.limits.under(record.task.limits)
+            parts = min(sum(other.share is None for other in group), limits.parallel_subtasks)
+            share = self.budgets.share_of(assign.task_id, parts)
             assign = assign.model_copy(update={"member": member.model_copy(update={"share": share})})
         self.budgets.share(assign)
         return assign

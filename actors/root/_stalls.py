@@ -124,6 +124,8 @@ class StallWatch:
         """Return whether a run waits for its target, restart or subtasks."""
         if run.run_id in record.ending:
             return False
+        if run.run_id in record.planned:
+            return any(other.number and other.run_id not in record.planned for other in record.runs.values())
         if run.token:
             return not run.number and len(record.runs) > 1
         return run.run_id in record.crashed or self.leases.queues(run)
@@ -144,6 +146,8 @@ class StallWatch:
         elif run_id in record.ending:
             causes = Cause.chain(error, where=address)
             self.rounds.end_agentless(AgentlessRun(run, Outcome.ERROR, causes, error))
+        elif run_id in record.planned:
+            self.rounds.groups.settle(record)
         elif token:
             self.agent_restarts.crashed(AgentCrash(address, error))
         else:

@@ -60,8 +60,8 @@ class SubtaskGroups:
 
         They begin in the order of their numbers, at most `limits.parallel_subtasks` at once.
         """
-        if record.stopping is not None:
-            return
+        if record.stopping is not None or record.lacks:
+            return  # a task that lacks something here is settled when it is resumed
         for cancel in self._stops(record):
             self.task_control.cancel_run(record, cancel)
         for assign in sorted(record.planned.values(), key=lambda planned: planned.number):

@@ -79,8 +79,7 @@ class TaskControl:
             return False
         if cancel.run_id != "*":
             stopped = self.cancel_run(record, cancel)
-            if record.planned:
-                self.post(SettleGroups(record.task.id))
+            self.post(SettleGroups(record.task.id))
             self.task_end.end_if_over(record)
             return stopped
         record.stopping, record.paused, record.lacks = cancel, False, ""
@@ -130,6 +129,7 @@ class TaskControl:
         record.planned.pop(run.run_id, None)
         if run.number:
             record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
+        self.run_waits.update(run.task_id)
 
     def pause(self, wish: Pause | Resume) -> bool:
         """Pause or resume a task, and return whether that changed anything."""
@@ -150,6 +150,8 @@ class TaskControl:
             if run.token:
                 self.leases.pause(run.token, paused=paused or record.suspended)
                 self.outbox.forward(run.address, wish)
+        if not paused and record.planned:
+            self.post(SettleGroups(record.task.id))
         return True
 
     def suspend(self, record: TaskRecord) -> None:

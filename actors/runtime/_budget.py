@@ -254,17 +254,21 @@ class Budgets:
     def share_of(self, task_id: str, parts: int) -> Budget | None:
         """Return an equal part of a task's rest, without reserved shares.
 
-        None for a task without limits. Whole kinds are rounded down; rounds are a HostAgent's alone.
+        None for a task without limits. Whole kinds are rounded down, but to 1 at least while as much is left. Rounds
+        are a HostAgent's alone.
         """
         node = self.task(task_id)
         with node.lock:
-            amounts = {
-                kind: max(0.0, node.limit(kind) - node.used.get(kind, 0) - self._reserved(task_id, kind)) / parts
+            rest = {
+                kind: max(0.0, node.limit(kind) - node.used.get(kind, 0) - self._reserved(task_id, kind))
                 for kind in node.limits
                 if kind != "rounds"
             }
-        whole = {kind: amount if kind == "cost" else int(amount) for kind, amount in amounts.items()}
-        return Budget(**whole) if whole else None
+        parted = {
+            kind: amount / parts if kind == "cost" else int(max(amount / parts, min(amount, 1)))
+            for kind, amount in rest.items()
+        }
+        return Budget(**parted) if parted else None
 
     def _reserved(self, task_id: str, kind: str) -> float:
         """Return the part of the shares that is not used yet."""

@@ -388,6 +388,8 @@ def archive(run: Run) -> Message:
 
 def _round_output(run: Run) -> object:
     typed = run.assign.output_schema is not None
+    if run.assign.plan and run.outcome is Outcome.FINISHED:
+        return run.own_subtasks[-1].output
     if typed and (run.outcome is not Outcome.FINISHED or run.records[-1].decision.status == AgentStatus.FINISH):
         return run.output
     own_result = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def group_of(run: Run, decision: Decision) -> AssignGroup:
     """Make an answer's assignments, numbered by their places in it."""
-    first = len(run.subtasks) + 1
+    first = run.next_number
     seen = _seen(decision.group)
     assigns = tuple(
         _assigned(run, planned, place, _member(planned, first, seen[place], stops_group=decision.stops_group))
@@ -63,6 +63,7 @@ def _assigned(run: Run, planned: PlannedSubtask, place: int, member: GroupMember
         made=run.made,
         dry_run=assign.dry_run,
         limits=assign.limits,
+        output_schema=assign.output_schema if assign.plan and place == len(assign.plan) - 1 else None,
         checks=planned.checks,
         member=member,
     )

@@ -90,7 +90,7 @@ class AssignHostAgentState(HostAgentState):
             msg = "ASSIGN without a target: the answer's check should have refused it"
             raise LookupError(msg)
         assign = context.assign
-        number = len(context.subtasks) + 1
+        number = context.next_number
         task = assign.run_id.removesuffix("0")  # a HostAgent's run is number 0 of its task: "task~0"
         return Assign(
             task_id=assign.task_id,

@@ -210,7 +210,12 @@ class Run:
     @property
     def group_results(self) -> tuple[SubtaskResult, ...]:
         """The results of the subtasks that were assigned together last."""
-        return tuple(result for result in self.subtasks if 0 < self.group <= result.number)
+        return tuple(result for result in self.own_subtasks if 0 < self.group <= result.number)
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next subtask; those of cancelled ones leave gaps."""
+        return 1 + max((result.number for result in self.subtasks), default=0)
 
     @property
     def checks(self) -> tuple[CheckResult, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import FunctionModel, Outcome, Settings, Supervisor, Task
-from callboard.messages import PlanStep, numbers_before
+from callboard.messages import PlanStep, SubtaskResult, numbers_before, open_failures
 from callboard.testing import MemoryServer, assert_replays
 from support import PATIENCE
 
@@ -207,6 +208,59 @@ def test_rest_of_a_share_is_given_back(tmp_path):
     result = run_plan(three_steps, [(), (), (), ()], tmp_path, **options)
     assert [subtask.usage.steps for subtask in result.subtasks] == [3, 3, 3, 3]
     assert result.ok
+
+
+def test_last_step_of_a_plan_with_an_order_gives_the_output(tmp_path):
+    async def numbered(request):
+        return {"Status": "FINISH", "Result": {"n": request.request}}
+
+    schema = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
+    options = Settings.load(log={"stream": "off"}, journal={"path": tmp_path / "journal.db"})
+    windows = MemoryServer(*(MemoryServer.window(name) for name in WINDOWS))
+    with Supervisor.start(options, models={"app": FunctionModel(numbered)}, servers=[windows]) as supervisor:
+        task = planned([(), ()]).model_copy(update={"output_schema": schema})
+        assert supervisor.submit(task).result(PATIENCE).output == {"n": "2"}
+    assert_replays(tmp_path / "journal.db")
+
+
+def test_plan_may_have_more_steps_than_an_answer(tmp_path):
+    async def finish(_request):
+        return {"Status": "FINISH"}
+
+    result = run_plan(finish, [(), (), ()], tmp_path, limits={"subtasks_per_assign": 2})
+    assert len(result.subtasks) == 3
+    assert result.ok
+
+
+def test_member_that_waits_for_another_is_not_stalled():
+    release = threading.Event()
+
+    async def waits(request):
+        while request.request == "1" and not release.is_set():  # noqa: ASYNC110 - another thread sets it
+            await asyncio.sleep(0.01)
+        return {"Status": "FINISH"}
+
+    windows = MemoryServer(*(MemoryServer.window(name) for name in WINDOWS))
+    options = Settings.load(log={"stream": "off"}, supervision={"stall_seconds": 0.2})
+    with Supervisor.start(options, models={"app": FunctionModel(waits)}, servers=[windows]) as supervisor:
+        handle = supervisor.submit(planned([(), (1,)]))
+        time.sleep(1.0)
+        release.set()
+        result = handle.result(PATIENCE)
+    assert [subtask.number for subtask in result.subtasks] == [1, 2]
+    assert result.ok
+
+
+def test_failures_count_until_another_subtask_is_assigned():
+    def ended(number, outcome, group=0):
+        return SubtaskResult(
+            run_id=f"t~{number}", number=number, group=group, request="x", address="app/a", outcome=outcome
+        )
+
+    failed = ended(1, Outcome.FAILED, 1)
+    assert open_failures((failed, ended(2, Outcome.FINISHED, 1))) == (failed,)
+    assert open_failures((failed, ended(2, Outcome.FINISHED, 1), ended(3, Outcome.FINISHED))) == ()
+    assert open_failures((ended(1, Outcome.FAILED),)) == (ended(1, Outcome.FAILED),)
 
 
 def test_cancel_of_a_task_ends_members_that_have_not_begun():
