@@ -102,7 +102,7 @@ def _setter(name: str) -> Callable[[BaseModel, object], None]:
     return cast("Callable[[BaseModel, object], None]", BaseModel.__dict__[name].__set__)
 
 
-set_fields, set_given = _setter("__dict__"), _setter("__pydantic_fields_set__")
+set_fields, set_names = _setter("__dict__"), _setter("__pydantic_fields_set__")
 set_extra, set_private = _setter("__pydantic_extra__"), _setter("__pydantic_private__")
 """Set the members of a model directly. `object.__setattr__` would look each of them up by name."""
 
@@ -122,8 +122,8 @@ class Value(BaseModel):
         new = object.__new__(type(self))
         changes = update or {}
         set_fields(new, {**self.__dict__, **changes})
-        given = self.__pydantic_fields_set__  # safe to share: the value is frozen, so the set never changes
-        set_given(new, given if given.issuperset(changes) else {*given, *changes})
+        names = self.__pydantic_fields_set__  # safe to share: the value is frozen, so the set never changes
+        set_names(new, names if names.issuperset(changes) else {*names, *changes})
         set_extra(new, None)
         set_private(new, None)
         return new

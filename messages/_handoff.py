@@ -86,6 +86,11 @@ class Assign(Message):
     last_round: bool = True
     """Whether the task ends with this round of a HostAgent, whose proposed checks are then read."""
 
+    @property
+    def group(self) -> int:
+        """The number of its group's first subtask; 0 without a group."""
+        return 0 if self.member is None else self.member.first
+
     def lean(self) -> Assign:
         """Leave out fields that other rows of the conversation have.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from pydantic import BaseModel
 
-from callboard.messages._base import set_extra, set_fields, set_given, set_private
+from callboard.messages._base import set_extra, set_fields, set_names, set_private
 
 _P = ParamSpec("_P")
 _M = TypeVar("_M", bound=BaseModel)
@@ -21,7 +21,7 @@ _MOST_FORMS = 1024
 class _Form(NamedTuple):
     """The parts of a value that depend on the given names alone."""
 
-    given: set[str]
+    given_names: set[str]
     """Shared by all values with these names: they are frozen, so it never changes."""
     own_defaults: list[tuple[str, Callable[[], Any]]]
     """The fields that were not given and whose defaults are made for each value."""
@@ -73,13 +73,13 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
 
     def make(*_: _P.args, **values: _P.kwargs) -> _M:
         names = tuple(values)
-        given, own_defaults = forms.get(names) or form_of(names)
+        given_names, own_defaults = forms.get(names) or form_of(names)
         members: dict[str, Any] = {**template, **values}  # in the order of the fields
         for name, factory in own_defaults:
             members[name] = factory()
         value = new(model)
         set_fields(value, members)
-        set_given(value, given)
+        set_names(value, given_names)
         set_extra(value, None)
         set_private(value, None)
         if prepares:

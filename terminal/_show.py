@@ -204,7 +204,7 @@ def _decided(record: StepRecord) -> Iterator[Line]:
     if not record.resumed:
         yield from ((text, "italic") for text in (decision.observation, decision.thought) if text)
         yield from [(f"subtask: {decision.subtask}", "")] if decision.subtask else []
-        yield from ((_planned(place, planned), "") for place, planned in enumerate(decision.group, 1))
+        yield from ((_planned(number, planned), "") for number, planned in enumerate(decision.group, 1))
         yield from [(f"says: {decision.comment}", "")] if decision.comment else []
     yield from ((f"note: {note}", "dim") for note in record.observation.notes)
     for action, result in record.calls:
@@ -215,11 +215,11 @@ def _decided(record: StepRecord) -> Iterator[Line]:
         yield f"the judge of {judge_result.told()}", BAD if judge_result.answer == "no" else ""
 
 
-def _planned(place: int, planned: PlannedSubtask) -> str:
-    """Describe one of several subtasks, by its place in the answer."""
-    after = [str(number) for number in planned.after] + [f"the end of {number}" for number in planned.after_any]
+def _planned(number: int, planned: PlannedSubtask) -> str:
+    """Describe one of several subtasks, by its number in the answer."""
+    after = [str(other) for other in planned.after] + [f"the end of {other}" for other in planned.after_any]
     order = f", after {', '.join(after)}" if after else ""
-    return f"{place}. {planned.target.name}: {planned.request}{order}"
+    return f"{number}. {planned.target.name}: {planned.request}{order}"
 
 
 def _checked(checks: tuple[CheckResult, ...]) -> Iterator[Line]:

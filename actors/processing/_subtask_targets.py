@@ -40,15 +40,15 @@ def planned_group(run: Run, response: HostResponse, observation: Observation) ->
     if len(response.subtasks) > most and not run.assign.plan:
         msg = f"Sub-Tasks: at most {most} at once (limits.subtasks_per_assign), not {len(response.subtasks)}"
         raise InvalidAnswerError(msg)
-    return tuple(_planned(run, subtask, place, observation) for place, subtask in enumerate(response.subtasks, 1))
+    return tuple(_planned(run, subtask, position, observation) for position, subtask in enumerate(response.subtasks, 1))
 
 
-def _planned(run: Run, response: SubtaskResponse, place: int, observation: Observation) -> PlannedSubtask:
-    where = f"Sub-Tasks[{place}]"
-    for name, places in (("After", response.after), ("AfterAny", response.after_any)):
-        wrong = [number for number in places if not 1 <= number < place]
+def _planned(run: Run, response: SubtaskResponse, position: int, observation: Observation) -> PlannedSubtask:
+    where = f"Sub-Tasks[{position}]"
+    for name, positions in (("After", response.after), ("AfterAny", response.after_any)):
+        wrong = [number for number in positions if not 1 <= number < position]
         if wrong:
-            choices = f"1 to {place - 1}" if place > 1 else "none, since it is the first"
+            choices = f"1 to {position - 1}" if position > 1 else "none, since it is the first"
             msg = f"{where}.{name}: {wrong[0]} is no earlier subtask; it may name {choices}"
             raise InvalidAnswerError(msg)
     request = response.subtask or run.assign.request
@@ -60,7 +60,7 @@ def _planned(run: Run, response: SubtaskResponse, place: int, observation: Obser
     if target.kind is TargetKind.APPLICATION:
         msg = f"{where}: {target.id} is not open yet; assign it alone, or a window that is open"
         raise InvalidAnswerError(msg)
-    checks = run.assign.plan[place - 1].checks if run.assign.plan else ()
+    checks = run.assign.plan[position - 1].checks if run.assign.plan else ()
     return PlannedSubtask(
         request=request,
         target=target,

@@ -208,8 +208,6 @@ class _Player:
         recovered = recover_task(self._rows, 0.0)
         if recovered is not None:
             budgets.take(recovered.record.task)
-            for run in recovered.record.runs.values():
-                budgets.share(run)
             book_usage(recovered, budgets)
         agents = proposing(self._agents, is_enabled=settings.system.propose_checks)
         context.services = dataclasses.replace(

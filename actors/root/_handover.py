@@ -141,7 +141,7 @@ class HandOver:
         """Reserve a share of the task's budget for a group's member."""
         member = assign.member
         if member is not None and member.share is None:
-            group = [run.member for run in record.runs.values() if run.member and run.member.first == member.first]
+            group = [run.member for run in record.runs.values() if run.member and run.group == assign.group]
             limits = self.limits.under(record.task.limits)
             parts = min(sum(other.share is None for other in group), limits.parallel_subtasks)
             share = self.budgets.share_of(assign.task_id, parts)

@@ -207,6 +207,8 @@ def book_usage(recovered: RecoveredTask, budgets: Budgets) -> None:
     An interrupted step that is resumed finds its model calls charged already.
     """
     task_id = recovered.record.task.id
+    for run in recovered.record.runs.values():
+        budgets.share(run)  # before the run's node is made, which has the share as its limits
     for run_id, used in used_by(recovered):
         budgets.run(task_id, run_id).settle(**used)
     for run_id, answers in recovered.answers.items():

@@ -134,8 +134,6 @@ class Restoration:
         self.services.take(record.task)
         if recovered.files is not None:
             self.services.check_inputs.keep(task_id, recovered.files)
-        for run in record.runs.values():
-            self.services.budgets.share(run)
         book_usage(recovered, self.services.budgets)
         for approved in recovered.approved:
             self.people.remember(approved)

@@ -66,16 +66,16 @@ class SubtaskGroups:
             self.task_control.cancel_run(record, cancel)
         for assign in sorted(record.planned.values(), key=lambda planned: planned.number):
             results = {result.number: result for result in record.subtasks}
-            lost = _lost(assign, results)
-            if lost is not None:
-                reason = f"it comes after subtask {lost.number}, which ended as {lost.outcome.value}"
+            unfinished = _unfinished_before(assign, results)
+            if unfinished is not None:
+                reason = f"it comes after subtask {unfinished.number}, which ended as {unfinished.outcome.value}"
                 self.task_control.cancel_run(
                     record, Cancel(task_id=assign.task_id, run_id=assign.run_id, reason=reason)
                 )
             elif self._has_room(record) and _is_ready(assign, results):
                 del record.planned[assign.run_id]
-                seen = (*assign.subtasks, *(result for result in record.subtasks if result.number in _seen(assign)))
-                self.handover.queue_run(record, with_results(assign, seen, assign.made))
+                earlier_results = (*assign.subtasks, *record.subtasks)
+                self.handover.queue_run(record, with_results(assign, earlier_results, assign.made))
 
     def _has_room(self, record: TaskRecord) -> bool:
         working = sum(bool(run.number) for run in record.runs.values()) - len(record.planned)
@@ -83,19 +83,22 @@ class SubtaskGroups:
 
     def _stops(self, record: TaskRecord) -> Iterator[Cancel]:
         """Cancel the rest of each group that one of its members stops."""
-        ended = {result.number: result for result in record.subtasks if result.outcome is not Outcome.FINISHED}
+        failures = sorted(
+            (result for result in record.subtasks if result.outcome is not Outcome.FINISHED),
+            key=lambda result: result.number,
+        )
         for run in tuple(record.runs.values()):
             member = run.member
             if member is None or not member.stops_group:
                 continue
-            lost = next((result for number, result in sorted(ended.items()) if number >= member.first), None)
-            if lost is not None and run.run_id not in record.stopped_runs:
+            failure = next((result for result in failures if result.group == member.first), None)
+            if failure is not None and run.run_id not in record.stopped_runs:
                 record.stopped_runs.add(run.run_id)
-                reason = f"subtask {lost.number} ended as {lost.outcome.value}, which stops its group"
+                reason = f"subtask {failure.number} ended as {failure.outcome.value}, which stops its group"
                 yield Cancel(task_id=run.task_id, run_id=run.run_id, reason=reason)
 
 
-def _lost(assign: Assign, results: dict[int, SubtaskResult]) -> SubtaskResult | None:
+def _unfinished_before(assign: Assign, results: dict[int, SubtaskResult]) -> SubtaskResult | None:
     """Return the subtask that had to finish first and did not."""
     after = () if assign.member is None else assign.member.after
     before = (results[number] for number in after if number in results)
@@ -105,7 +108,3 @@ def _lost(assign: Assign, results: dict[int, SubtaskResult]) -> SubtaskResult | 
 def _is_ready(assign: Assign, results: dict[int, SubtaskResult]) -> bool:
     member = assign.member
     return member is None or all(number in results for number in (*member.after, *member.after_any))
-
-
-def _seen(assign: Assign) -> tuple[int, ...]:
-    return () if assign.member is None else assign.member.sees

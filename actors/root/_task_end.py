@@ -89,7 +89,7 @@ def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Su
     return SubtaskResult(
         run_id=assign.run_id,
         number=assign.number,
-        group=assign.member.first if assign.member is not None else 0,
+        group=assign.group,
         request=assign.request,
         address=assign.address,
         outcome=outcome,

@@ -259,14 +259,14 @@ class Budgets:
         """
         node = self.task(task_id)
         with node.lock:
-            rest = {
+            left_amounts = {
                 kind: max(0.0, node.limit(kind) - node.used.get(kind, 0) - self._reserved(task_id, kind))
                 for kind in node.limits
                 if kind != "rounds"
             }
         parted = {
             kind: amount / parts if kind == "cost" else int(max(amount / parts, min(amount, 1)))
-            for kind, amount in rest.items()
+            for kind, amount in left_amounts.items()
         }
         return Budget(**parted) if parted else None
 

@@ -364,7 +364,7 @@ def archive(run: Run) -> Message:
     result = SubtaskResult(
         run_id=assign.run_id,
         number=assign.number,
-        group=assign.member.first if assign.member is not None else 0,
+        group=assign.group,
         request=assign.request,
         address=assign.address,
         target="" if assign.target is None else assign.target.name,

@@ -8,62 +8,69 @@ from callboard.messages import Assign, AssignGroup, GroupMember
 
 if TYPE_CHECKING:
     from callboard.actors.states._run import Run
-    from callboard.messages import Decision, PlannedSubtask
+    from callboard.messages import Decision, PlannedSubtask, Target
 
 
 def group_of(run: Run, decision: Decision) -> AssignGroup:
-    """Make an answer's assignments, numbered by their places in it."""
+    """Make an answer's assignments, numbered by their positions in it."""
     first = run.next_number
-    seen = _seen(decision.group)
     assigns = tuple(
-        _assigned(run, planned, place, _member(planned, first, seen[place], stops_group=decision.stops_group))
-        for place, planned in enumerate(decision.group)
+        _assigned(run, planned, index, _member(planned, first, before, stops_group=decision.stops_group))
+        for index, (planned, before) in enumerate(zip(decision.group, _before(decision.group), strict=True))
     )
     return AssignGroup(task_id=run.assign.task_id, run_id=run.assign.run_id, assigns=assigns)
 
 
-def _seen(group: tuple[PlannedSubtask, ...]) -> list[set[int]]:
-    """Return the places, from 1, that each comes after, directly or not."""
-    seen: list[set[int]] = []
+def _before(group: tuple[PlannedSubtask, ...]) -> list[set[int]]:
+    """Return the positions, from 1, that each comes after, directly or not."""
+    ancestors: list[set[int]] = []
     for planned in group:
-        before = {*planned.after, *planned.after_any}
-        seen.append(before.union(*(seen[place - 1] for place in before)))
-    return seen
+        parents = {*planned.after, *planned.after_any}
+        ancestors.append(parents.union(*(ancestors[position - 1] for position in parents)))
+    return ancestors
 
 
-def _member(planned: PlannedSubtask, first: int, seen: set[int], *, stops_group: bool) -> GroupMember:
-    def numbers(places: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(first + place - 1 for place in places)
+def _member(planned: PlannedSubtask, first: int, before: set[int], *, stops_group: bool) -> GroupMember:
+    def numbers(positions: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(first + position - 1 for position in positions)
 
     return GroupMember(
         first=first,
         after=numbers(planned.after),
         after_any=numbers(planned.after_any),
-        sees=numbers(tuple(sorted(seen))),
+        sees=numbers(tuple(sorted(before))),
         stops_group=stops_group,
     )
 
 
-def _assigned(run: Run, planned: PlannedSubtask, place: int, member: GroupMember) -> Assign:
-    """Make the assignment of the subtask at a place, from 0."""
-    assign, number = run.assign, member.first + place
+def assignment(run: Run, request: str, target: Target, number: int) -> Assign:
+    """Make the assignment of a HostAgent's subtask."""
+    assign = run.assign
     task = assign.run_id.removesuffix("0")  # a HostAgent's run is number 0 of its task: "task~0"
     return Assign(
         task_id=assign.task_id,
         run_id=f"{task}{number}",
-        address=planned.target.address,
-        request=planned.request,
+        address=target.address,
+        request=request,
         task_request=assign.task_request,
         round=assign.round,
         number=number,
-        target=planned.target,
+        target=target,
         host=assign.address,
         session=assign.session,
         subtasks=run.subtasks,
         made=run.made,
         dry_run=assign.dry_run,
         limits=assign.limits,
-        output_schema=assign.output_schema if assign.plan and place == len(assign.plan) - 1 else None,
-        checks=planned.checks,
-        member=member,
     )
+
+
+def _assigned(run: Run, planned: PlannedSubtask, index: int, member: GroupMember) -> Assign:
+    """Make a member's assignment; the first has the index 0."""
+    ends_plan = index == len(run.assign.plan) - 1
+    changes = {
+        "output_schema": run.assign.output_schema if ends_plan else None,
+        "checks": planned.checks,
+        "member": member,
+    }
+    return assignment(run, planned.request, planned.target, member.first + index).model_copy(update=changes)

@@ -12,10 +12,19 @@ from callboard.actors.states._common import (
     PendingState,
     WorkingState,
 )
-from callboard.actors.states._group_assigns import group_of
+from callboard.actors.states._group_assigns import assignment, group_of
 from callboard.actors.states._machine import AgentState, AgentStateManager, Processing
 from callboard.actors.states._move import By, Move, Table
-from callboard.messages import Assign, Cancel, HostAgentStatus, Message, Outcome, StepFailure, SubtaskEnding
+from callboard.messages import (
+    Assign,
+    Cancel,
+    HostAgentStatus,
+    Message,
+    Outcome,
+    StepFailure,
+    SubtaskEnding,
+    open_failures,
+)
 
 if TYPE_CHECKING:
     from callboard.actors.states._run import Run
@@ -89,29 +98,17 @@ class AssignHostAgentState(HostAgentState):
         if target is None:
             msg = "ASSIGN without a target: the answer's check should have refused it"
             raise LookupError(msg)
-        assign = context.assign
-        number = context.next_number
-        task = assign.run_id.removesuffix("0")  # a HostAgent's run is number 0 of its task: "task~0"
-        return Assign(
-            task_id=assign.task_id,
-            run_id=f"{task}{number}",
-            address=target.address,
-            request=decision.subtask or assign.request,
-            task_request=assign.task_request,
-            round=assign.round,
-            number=number,
-            target=target,
-            host=assign.address,
-            session=assign.session,
-            subtasks=context.subtasks,
-            made=context.made,
-            dry_run=assign.dry_run,
-            limits=assign.limits,
-            output_schema=assign.output_schema if assign.plan_step is not None else None,
-            checks=context.checks_of(decision) if assign.plan_step is not None else (),
-            judge=assign.judge if assign.plan_step is not None else None,
-            judge_request=assign.judge_request if assign.plan_step is not None else "",
-        )
+        assign, follows = context.assign, context.assign.plan_step is not None
+        alone = assignment(context, decision.subtask or assign.request, target, context.next_number)
+        if not follows:
+            return alone
+        ends = {
+            "output_schema": assign.output_schema,
+            "checks": context.checks_of(decision),
+            "judge": assign.judge,
+            "judge_request": assign.judge_request,
+        }
+        return alone.model_copy(update=ends)
 
     def decide(self, run: Run) -> Move | None:
         """Continue after the subtask's result.
@@ -126,7 +123,7 @@ class AssignHostAgentState(HostAgentState):
                 return Move(ERROR, SYSTEM, Outcome.ERROR)
             case SubtaskEnding() if run.awaited:
                 return None
-            case SubtaskEnding() if run.group:
+            case SubtaskEnding(result=result) if result.group:
                 return _after_group(run)
             case SubtaskEnding(result=result):
                 if result.outcome is Outcome.ERROR or run.assign.plan_step is not None:
@@ -146,7 +143,7 @@ def _after_group(run: Run) -> Move:
     An error ends the round. A plan that is followed as a whole ends with its first outcome that is no success, in the
     order of its steps.
     """
-    outcomes = [result.outcome for result in run.group_results if result.outcome is not Outcome.FINISHED]
+    outcomes = [result.outcome for result in open_failures(run.own_subtasks)]
     if Outcome.ERROR in outcomes:
         return Move(FINISH, SYSTEM, Outcome.ERROR)
     if run.assign.plan and outcomes:

@@ -46,6 +46,7 @@ from callboard.messages import (
     Usage,
     answer_notes,
     is_of_task,
+    open_failures,
 )
 
 if TYPE_CHECKING:
@@ -135,8 +136,6 @@ class Run:
     """The id of the pending question, approval or subtask."""
     awaited: tuple[str, ...] = ()
     """The assigned subtasks that have not ended."""
-    group: int = 0
-    """The number of the first of the subtasks that were assigned together last; 0 after one that was assigned alone."""
     answer: ApprovalAnswer | None = None
     """The approval that was granted and is not used yet."""
     due: str = ""
@@ -206,11 +205,6 @@ class Run:
     def own_subtasks(self) -> tuple[SubtaskResult, ...]:
         """The results of this task's subtasks, without the conversation's earlier tasks."""
         return tuple(done for done in self.subtasks if is_of_task(done.run_id, self.assign.task_id))
-
-    @property
-    def group_results(self) -> tuple[SubtaskResult, ...]:
-        """The results of the subtasks that were assigned together last."""
-        return tuple(result for result in self.own_subtasks if 0 < self.group <= result.number)
 
     @property
     def next_number(self) -> int:
@@ -379,10 +373,10 @@ class Run:
             case ApprovalRequest():
                 return evolve(run, waiting=message.id, shown=message.observation)
             case Assign(run_id=run_id):
-                return evolve(run, waiting=run_id, awaited=(run_id,), group=0)
+                return evolve(run, waiting=run_id, awaited=(run_id,))
             case AssignGroup(assigns=assigns):
                 awaited = tuple(assign.run_id for assign in assigns)
-                return evolve(run, waiting=awaited[0], awaited=awaited, group=assigns[0].number)
+                return evolve(run, waiting=awaited[0], awaited=awaited)
             case Answer() if run.unfinished is not None and self.at_limit is None:
                 probe = _PROBES.get(*message.texts) if len(message.texts) == 1 else None
                 return evolve(run, waiting="", unfinished=replace(run.unfinished, probe=probe))
@@ -487,13 +481,13 @@ class Run:
         match self.last:
             case StepFailure() as failed:
                 return failed.causes
-            case SubtaskEnding() if self.group:
-                lost = [result for result in self.group_results if result.outcome is not Outcome.FINISHED]
+            case SubtaskEnding() as ended if ended.result.group:
+                failures = open_failures(self.own_subtasks)
                 ends = [
                     Cause(reason=f"the subtask {result.run_id} ended as {result.outcome.value}", where=result.address)
-                    for result in lost
+                    for result in failures
                 ]
-                return (*ends, *(cause for result in lost[:1] for cause in result.causes))
+                return (*ends, *(cause for result in failures[:1] for cause in result.causes))
             case SubtaskEnding() as ended:
                 reason = f"the subtask {ended.run_id} ended as {ended.result.outcome.value}"
                 return (Cause(reason=reason, where=ended.result.address), *ended.result.causes)

@@ -129,7 +129,7 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
 
 
 def in_order(plan: list[PlanStep]) -> list[PlanStep]:
-    """Make a plan whose steps come after earlier ones, if each has a target; else without an order."""
+    """Put a plan's steps in an order, if all have targets."""
     ordered = all(step.target is not None for step in plan)
     return [
         step.model_copy(update={"name": f"step {place}", "after": tuple(range(1, place)) if ordered else None})

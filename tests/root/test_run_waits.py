@@ -32,7 +32,7 @@ def office():
     return Office()
 
 
-def test_clock_goes_on_while_one_of_two_runs_waits(office):
+def test_clock_runs_while_a_second_run_works(office):
     office.waits.stop("t", "t~1", "ask")
     office.clock.advance(11)
     assert [cancel.task_id for cancel in office.cancels] == ["t"]

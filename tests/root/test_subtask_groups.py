@@ -22,7 +22,7 @@ WINDOWS = tuple(f"w{number}" for number in range(1, MOST + 1))
 
 @dataclass(frozen=True)
 class Member:
-    """A subtask of a random graph: the places that it comes after, and its outcome if it begins."""
+    """A subtask of a random graph, with its predecessors and its outcome."""
 
     after: frozenset[int] = frozenset()
     after_any: frozenset[int] = frozenset()
