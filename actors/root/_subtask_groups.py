@@ -66,13 +66,15 @@ class SubtaskGroups:
             self.task_control.cancel_run(record, cancel)
         for assign in sorted(record.planned.values(), key=lambda planned: planned.number):
             results = {result.number: result for result in record.subtasks}
+            if not _is_due(assign, results):
+                continue
             unfinished = _unfinished_before(assign, results)
             if unfinished is not None:
                 reason = f"it comes after subtask {unfinished.number}, which ended as {unfinished.outcome.value}"
                 self.task_control.cancel_run(
                     record, Cancel(task_id=assign.task_id, run_id=assign.run_id, reason=reason)
                 )
-            elif self._has_room(record) and _is_ready(assign, results):
+            elif self._has_room(record):
                 del record.planned[assign.run_id]
                 earlier_results = (*assign.subtasks, *record.subtasks)
                 self.handover.queue_run(record, with_results(assign, earlier_results, assign.made))
@@ -105,6 +107,10 @@ def _unfinished_before(assign: Assign, results: dict[int, SubtaskResult]) -> Sub
     return next((result for result in before if result.outcome is not Outcome.FINISHED), None)
 
 
-def _is_ready(assign: Assign, results: dict[int, SubtaskResult]) -> bool:
-    member = assign.member
-    return member is None or all(number in results for number in (*member.after, *member.after_any))
+def _is_due(assign: Assign, results: dict[int, SubtaskResult]) -> bool:
+    """Return whether all have ended that a member comes after.
+
+    A member that can't begin waits for them, too: its end may be all that another one waits for, which must see the
+    same results whenever they ended.
+    """
+    return assign.member is None or all(number in results for number in assign.member.sees)

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard import FunctionModel, Outcome, Settings, Supervisor, Task
@@ -118,7 +118,17 @@ def run(recorder, width, tmp_path=None):
         return supervisor.submit(Task(request="all")).result(PATIENCE)
 
 
+SKIPPED_EARLY = [
+    Member(finishes=False),
+    Member(after_any=frozenset({1}), pauses=50),
+    Member(after=frozenset({1, 2})),
+    Member(after_any=frozenset({3})),
+]
+"""The third can't begin once the first has failed; the fourth must see the second, which still works."""
+
+
 @settings(max_examples=120, deadline=None)
+@example(graph=SKIPPED_EARLY, width=4)
 @given(graph=graphs(), width=st.integers(1, 4))
 def test_group_ends_as_a_plain_model_says(graph, width):
     recorder = Recorder(graph)
