@@ -119,6 +119,9 @@ class Documents(Section):
     forgotten first, and read again when a call needs it."""
     max_csv_bytes: int = Field(default=2_000_000_000, ge=1)
     """The largest CSV file that is read, in bytes. Above `documents.max_bytes` it is read in parts, and not written."""
+    max_csv_cells: int = Field(default=2_000_000, ge=1)
+    """The most cells of a CSV file that are held in memory: of a file that is written, or of rows that are read at
+    once."""
 
     @property
     def wanted(self) -> bool:

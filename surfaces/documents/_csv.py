@@ -15,7 +15,7 @@ from pydantic import Field
 from callboard.messages import Effect
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats
-from callboard.surfaces.documents._csv_dialect import LONGEST_CELL, MOST_CELLS, delimiter_of, naming_line
+from callboard.surfaces.documents._csv_dialect import LONGEST_CELL, check_cells, delimiter_of, naming_line
 from callboard.surfaces.documents._csv_index import CsvIndex, index_of
 from callboard.surfaces.documents._encodings import Encoding  # noqa: TC001 - schemas are made of it
 from callboard.surfaces.documents._grids import TablePart, answer_of, decimals_of, describe, padded, plain_grid
@@ -116,8 +116,8 @@ class CsvTools(formats.FormatTools):
         snapshot = self._workspace.read(document)
         if isinstance(snapshot.source, LargeFile):
             index = index_of(snapshot, snapshot.source, delimiter, encoding)
-            return _read_part(index, start, limit, header=header, numbers=numbers, decimal=decimal)
-        table = _table(snapshot, delimiter, encoding)
+            return self._read_part(index, start, limit, header=header, numbers=numbers, decimal=decimal)
+        table = self._table(snapshot, delimiter, encoding)
         answer = answer_of(
             plain_grid(table.rows), header=header, numbers=numbers, decimal=decimal, start=start, limit=limit
         )
@@ -138,7 +138,7 @@ class CsvTools(formats.FormatTools):
         """
         width = width_of(rows)
         with self._replacing(document) as file:
-            table = _table(file.snapshot, delimiter, encoding)
+            table = self._table(file.snapshot, delimiter, encoding)
             if table.rows and width != table.width:
                 msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
                 raise ToolError(msg)
@@ -178,7 +178,7 @@ class CsvTools(formats.FormatTools):
     ) -> Answer:
         """Write one cell; all other rows stay as they are."""
         with self._replacing(document) as file:
-            table = _table(file.snapshot, delimiter, encoding)
+            table = self._table(file.snapshot, delimiter, encoding)
             if row > len(table.rows) or column > table.width:
                 msg = f"the table has {len(table.rows)} rows and {table.width} columns"
                 raise ToolError(msg)
@@ -195,24 +195,31 @@ class CsvTools(formats.FormatTools):
         """Explain that a file is too large to write; else empty."""
         if snapshot.size_bytes > self._workspace.max_bytes:
             return f"it is only read: it has more than {self._workspace.max_bytes} bytes (documents.max_bytes)"
+        index = snapshot.once(_index)
+        if index is not None and index.cell_count > self._workspace.max_csv_cells:
+            return f"it is only read: it has more than {self._workspace.max_csv_cells} cells (documents.max_csv_cells)"
         return ""
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the first rows."""
         index = snapshot.once(_index)
-        rows = snapshot.once(_table).rows[:_PREVIEW_ROWS] if index is None else index.read(0, _PREVIEW_ROWS)
+        rows = (
+            snapshot.once(self._table).rows[:_PREVIEW_ROWS]
+            if index is None
+            else index.read(0, _PREVIEW_ROWS, self._workspace.max_csv_cells)
+        )
         return "\n".join(" | ".join(cell[:80] for cell in row[:30]) for row in rows)
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of rows and columns, the delimiter and the encoding."""
-        table: CsvTable | CsvIndex = snapshot.once(_index) or snapshot.once(_table)
+        table: CsvTable | CsvIndex = snapshot.once(_index) or snapshot.once(self._table)
         coding = table.coding.label
         return {"rows": table.row_count, "columns": table.width, "delimiter": table.delimiter, "encoding": coding}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether the cell holds another text."""
         delimiter, encoding = (str(arguments.get(name, "auto")) for name in ("delimiter", "encoding"))
-        rows = _table(self._workspace.read(document, whole=True), delimiter, encoding).rows
+        rows = self._table(self._workspace.read(document, whole=True), delimiter, encoding).rows
         row, column = int(str(arguments["row"])) - 1, int(str(arguments["column"])) - 1
         return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
 
@@ -223,69 +230,71 @@ class CsvTools(formats.FormatTools):
         """
         return codecs.BOM_UTF8
 
+    def _read_part(
+        self,
+        index: CsvIndex,
+        start: int,
+        limit: int,
+        *,
+        header: bool,
+        numbers: bool,
+        decimal: Separator | Literal["auto"],
+    ) -> Answer:
+        """Read some rows of a large file.
+
+        The decimal separators are inferred from these and from the first rows.
+        """
+        header_rows = 1 if header and index.row_count else 0
+        rows = max(0, min(limit, index.row_count - header_rows - start))
+        most_cells = self._workspace.max_csv_cells
+        if rows * index.width > most_cells:
+            msg = (
+                f"{index.file.document!r} is too large for this: {rows} rows of {index.width} cells are more than "
+                f"{most_cells} cells (documents.max_csv_cells); read fewer rows at once"
+            )
+            raise ToolError(msg)
+        sample_rows = min(_SAMPLE_ROWS, most_cells // max(index.width, 1))
+        samples = index.read(header_rows, sample_rows, most_cells)
+        part = TablePart(
+            header=padded(index.read(0, header_rows, most_cells), index.width),
+            rows=padded(index.read(header_rows + start, rows, most_cells), index.width),
+            samples=padded(samples, index.width),
+            start=start,
+            row_count=index.row_count - header_rows,
+            column_count=index.width,
+        )
+        return {**describe(part, numbers=numbers, decimal=decimal), **index.coding.notes}
+
+    def _table(self, snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") -> CsvTable:
+        """Parse a file.
+
+        Raises:
+            ToolError: If it is no text, or has too many or too long cells.
+        """
+        coding = decoded(snapshot, encoding)
+        separator = delimiter_of(coding.text, snapshot.path.suffix) if delimiter == "auto" else delimiter
+        check_cells(snapshot.document, coding.text, separator, self._workspace.max_csv_cells)
+        lines = list(io.StringIO(coding.text, newline=""))
+        row_start = first_line = 1 if naming_line(coding.text) else 0
+        rows: list[list[str]] = []
+        spans: list[tuple[int, int]] = []
+        reader = csv.reader(lines[first_line:], delimiter=separator)
+        csv.field_size_limit(LONGEST_CELL)
+        try:
+            for row in reader:
+                if row:  # an empty line is no row
+                    rows.append(row)
+                    spans.append((row_start, first_line + reader.line_num))
+                row_start = first_line + reader.line_num
+        except csv.Error as error:
+            msg = f"{snapshot.document!r} can't be read as a table: line {first_line + reader.line_num}: {error}"
+            raise ToolError(msg) from error
+        return CsvTable(rows, lines, spans, separator, coding)
+
 
 def _index(snapshot: Snapshot) -> CsvIndex | None:
     """Count the rows of a file in parts; None for another."""
     return index_of(snapshot, snapshot.source) if isinstance(snapshot.source, LargeFile) else None
-
-
-def _read_part(
-    index: CsvIndex, start: int, limit: int, *, header: bool, numbers: bool, decimal: Separator | Literal["auto"]
-) -> Answer:
-    """Read some rows of a large file.
-
-    The decimal separators are inferred from these and from the first rows.
-    """
-    header_rows = 1 if header and index.row_count else 0
-    rows = max(0, min(limit, index.row_count - header_rows - start))
-    if rows * index.width > MOST_CELLS:
-        msg = (
-            f"{index.file.document!r} is too large for this: {rows} rows of {index.width} cells are more than "
-            f"{MOST_CELLS} cells; read fewer rows at once"
-        )
-        raise ToolError(msg)
-    sample_rows = min(_SAMPLE_ROWS, MOST_CELLS // max(index.width, 1))
-    samples = index.read(header_rows, sample_rows)
-    part = TablePart(
-        header=padded(index.read(0, header_rows), index.width),
-        rows=padded(index.read(header_rows + start, rows), index.width),
-        samples=padded(samples, index.width),
-        start=start,
-        row_count=index.row_count - header_rows,
-        column_count=index.width,
-    )
-    return {**describe(part, numbers=numbers, decimal=decimal), **index.coding.notes}
-
-
-def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") -> CsvTable:
-    """Parse a file.
-
-    Raises:
-        ToolError: If it is no text, or has too many or too long cells.
-    """
-    coding = decoded(snapshot, encoding)
-    lines = list(io.StringIO(coding.text, newline=""))
-    row_start = first_line = 1 if naming_line(coding.text) else 0
-    separator = delimiter_of(coding.text, snapshot.path.suffix) if delimiter == "auto" else delimiter
-    rows: list[list[str]] = []
-    spans: list[tuple[int, int]] = []
-    reader = csv.reader(lines[first_line:], delimiter=separator)
-    cells = 0
-    csv.field_size_limit(LONGEST_CELL)
-    try:
-        for row in reader:
-            if row:  # an empty line is no row
-                rows.append(row)
-                spans.append((row_start, first_line + reader.line_num))
-            row_start = first_line + reader.line_num
-            cells += len(row)
-            if cells > MOST_CELLS:
-                msg = f"{snapshot.document!r} is too large: more than {MOST_CELLS} cells"
-                raise ToolError(msg)
-    except csv.Error as error:
-        msg = f"{snapshot.document!r} can't be read as a table: line {first_line + reader.line_num}: {error}"
-        raise ToolError(msg) from error
-    return CsvTable(rows, lines, spans, separator, coding)
 
 
 def _plain_beginning(text: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
+from itertools import accumulate
+
+from callboard.surfaces._tool_function import ToolError
 
 LONGEST_CELL = 1_000_000
-MOST_CELLS = 2_000_000
-"""The most cells that are held in memory."""
 _NAMED_DELIMITER = re.compile(r'("?)sep=([^\w"\r\n])\1(?:\r\n|\r|\n|$)', re.IGNORECASE)
 
 
@@ -40,3 +42,21 @@ def delimiter_of(text: str, suffix: str) -> str:
         if score > most:
             best, most = delimiter, score
     return best
+
+
+def check_cells(document: str, text: str, delimiter: str, limit: int) -> None:
+    """Refuse a table of more than `limit` cells, before it is parsed into memory.
+
+    Raises:
+        ToolError: If it has more; the text names the setting.
+    """
+    if text.count(delimiter) + text.count("\n") + text.count("\r") < limit:  # a table has at most one cell more
+        return
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    plain = '"' not in text and text.count(delimiter) > limit
+    if plain or any(cells > limit for cells in accumulate(map(len, rows))):
+        msg = (
+            f"{document!r} is too large for this: it has more than {limit} cells (documents.max_csv_cells); "
+            "split it, or ask a person to raise the limit"
+        )
+        raise ToolError(msg)

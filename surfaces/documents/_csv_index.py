@@ -13,7 +13,7 @@ from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.documents._csv_dialect import LONGEST_CELL, MOST_CELLS, delimiter_of, naming_line
+from callboard.surfaces.documents._csv_dialect import LONGEST_CELL, delimiter_of, naming_line
 from callboard.surfaces.documents._encodings import MARKS, detect_encoding
 from callboard.surfaces.documents._text_tools import Decoded, declared_encoding
 
@@ -64,7 +64,7 @@ class CsvIndex:
         """The memory that it takes, about."""
         return 1000 + _START_BYTES * len(self.starts)
 
-    def read(self, start: int, limit: int) -> list[list[str]]:
+    def read(self, start: int, limit: int, most_cells: int) -> list[list[str]]:
         """Read some rows; the first row is 0.
 
         Raises:
@@ -82,10 +82,11 @@ class CsvIndex:
                 rows.append(row)
                 cells += len(row)
                 characters += sum(map(len, row))
-                if cells > MOST_CELLS or characters > _MOST_CHARACTERS:
+                if cells > most_cells or characters > _MOST_CHARACTERS:
                     msg = (
                         f"{self.file.document!r} is too large for this: from row {start + 1}, {limit} rows have more "
-                        f"than {MOST_CELLS} cells or {_MOST_CHARACTERS} characters; read fewer rows at once"
+                        f"than {most_cells} cells (documents.max_csv_cells) or {_MOST_CHARACTERS} characters; "
+                        "read fewer rows at once"
                     )
                     raise ToolError(msg)
         return rows

@@ -46,6 +46,7 @@ from callboard.surfaces.documents._text_tools import TextTools
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB
 from callboard.surfaces.documents._workspace import (
     DEFAULT_CSV_BYTES,
+    DEFAULT_CSV_CELLS,
     DOCUMENTS,
     NAMES,
     ROOTS,
@@ -125,6 +126,7 @@ class DocumentSurface(Server):
         compute_cells: The most cells of a workbook whose formulas are computed after an edit.
         cache_mb: The most memory for what is known about versions of large files, in megabytes.
         max_csv_bytes: The largest size of a CSV file, in bytes; above `max_bytes` it is only read.
+        max_csv_cells: The most cells of a CSV file that are held in memory; with more it is only read, in parts.
 
     Raises:
         NotADirectoryError: If the workspace is not a folder.
@@ -144,8 +146,16 @@ class DocumentSurface(Server):
         compute_cells: int = 200_000,
         cache_mb: int = DEFAULT_CACHE_MB,
         max_csv_bytes: int = DEFAULT_CSV_BYTES,
+        max_csv_cells: int = DEFAULT_CSV_CELLS,
     ) -> None:
-        self._workspace = Workspace(workspace, max_bytes, compute_cells, cache_mb, max_csv_bytes)
+        self._workspace = Workspace(
+            workspace,
+            max_bytes,
+            compute_cells=compute_cells,
+            cache_mb=cache_mb,
+            max_csv_bytes=max_csv_bytes,
+            max_csv_cells=max_csv_cells,
+        )
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
         self._files = FolderTools(self._workspace)

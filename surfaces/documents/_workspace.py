@@ -68,6 +68,7 @@ NAMES = {
 """The names of the applications."""
 
 DEFAULT_CSV_BYTES = 2_000_000_000
+DEFAULT_CSV_CELLS = 2_000_000
 DOCUMENTS = "documents"
 """The name of the documents surface."""
 
@@ -157,9 +158,11 @@ class Workspace:
         self,
         folder: Path,
         max_bytes: int,
+        *,
         compute_cells: int = 200_000,
         cache_mb: int = DEFAULT_CACHE_MB,
         max_csv_bytes: int = DEFAULT_CSV_BYTES,
+        max_csv_cells: int = DEFAULT_CSV_CELLS,
     ) -> None:
         if not folder.is_dir():
             msg = f"the workspace {folder} is not a folder"
@@ -167,6 +170,7 @@ class Workspace:
         self.folder = folder.resolve()
         self.max_bytes = max_bytes
         self.max_csv_bytes = max(max_bytes, max_csv_bytes)
+        self.max_csv_cells = max_csv_cells
         self.compute_cells = compute_cells
         self._cache = VersionCache(cache_mb * 1_000_000)
         self._observed_marks: dict[str, str] = {}

@@ -80,7 +80,7 @@ def test_a_file_in_parts_has_the_rows_of_one_read_whole(
             counts = (index.row_count, index.width, index.cell_count)
             assert counts == (len(expected), max(widths, default=0), sum(widths)), (text, size)
             for start in range(len(expected) + 2):
-                assert index.read(start, 2) == expected[start : start + 2], (text, size)
+                assert index.read(start, 2, 100) == expected[start : start + 2], (text, size)
 
 
 def test_answers_equal_those_of_a_file_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +191,28 @@ def test_a_file_above_the_limit_is_read_and_not_written(tmp_path: Path) -> None:
         assert "at most 1000 are read (documents.max_bytes)" in call(surface, tool, **arguments)
     assert path.read_bytes() == content
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("rows", ["1,2\n", '"x,y\nz",2\n', "1,2\r\n", "\n1,2\n"])
+def test_a_file_of_more_cells_than_the_limit_is_only_read(tmp_path: Path, rows: str, in_parts: None) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(("a,b\n" + rows * 20).encode())
+    content = path.read_bytes()
+    surface = DocumentSurface(tmp_path, max_csv_cells=41)
+    window, _, _ = look(surface)
+    assert "more than 41 cells (documents.max_csv_cells)" in window["not_writable_because"]
+    for tool, arguments in (
+        ("append_rows", {"rows": [[1, 2]]}),
+        ("write_cell", {"row": 1, "column": 1, "value": "x"}),
+    ):
+        assert "more than 41 cells (documents.max_csv_cells)" in call(surface, tool, **arguments)
+    assert call(surface, "read_table", limit=2)["left_out"] == 18
+    assert path.read_bytes() == content
+    less = DocumentSurface(tmp_path, max_csv_cells=39)
+    assert "more than 39 cells (documents.max_csv_cells)" in call(less, "read_table", limit=100)
+    exact = DocumentSurface(tmp_path, max_csv_cells=42)
+    assert look(exact)[0]["not_writable_because"] == ""
+    assert call(exact, "append_rows", rows=[[1, 2]])["rows"] == 22
 
 
 def test_a_file_above_the_limit_of_tables_is_refused_from_its_size(tmp_path: Path) -> None:
