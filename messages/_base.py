@@ -11,6 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, core_schema
 
+from callboard.messages._deferred_model import DeferredModel
+
 _KIND = r"[a-z][a-z0-9_-]{0,39}"
 _IS_KIND = re.compile(_KIND).fullmatch
 
@@ -107,7 +109,7 @@ set_extra, set_private = _setter("__pydantic_extra__"), _setter("__pydantic_priv
 """Set the members of a model directly. `object.__setattr__` would look each of them up by name."""
 
 
-class Value(BaseModel):
+class Value(DeferredModel):
     """A frozen, strict part of a message; unknown keys are refused."""
 
     model_config = _CONFIG

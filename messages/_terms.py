@@ -6,15 +6,16 @@ import threading
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from callboard.messages._base import Seconds, as_texts
 from callboard.messages._command import Effect, Hazard
+from callboard.messages._deferred_model import DeferredModel
 from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._patterns import Pattern
 
 
-class TermSection(DocumentedFields, BaseModel):
+class TermSection(DocumentedFields, DeferredModel):
     """A frozen section of settings or tasks; unknown keys are errors."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
