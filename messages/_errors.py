@@ -328,7 +328,7 @@ class LeaseVoidError(CallboardError):
 
 _FAILED = {
     "data_collection": "nothing could be seen",
-    "llm_interaction": "the model gave no decision",
+    "llm_interaction": "there is no decision",
     "action_execution": "what was decided could not be done",
     "memory_update": "the step could not be kept",
 }

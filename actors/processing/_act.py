@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
-    from callboard.messages import Decision, Observation
+    from callboard.messages import CommandResult, Decision, Observation
 
 
 async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -72,61 +72,92 @@ def _outdated_answer(context: Context, run: Run, observation: Observation, decis
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
     """Run a HostAgent's actions.
 
-    An assigned application is started, and its window gets the subtask.
+    Assigned applications are started, in the order of their subtasks, and their windows get these.
     """
-    target = decision.target
-    if target is None or target.kind is not TargetKind.APPLICATION:
-        return await act(context, run, observation, decision)
-    start = context.services.toolbox.start_of(target)
-    if start is None:
-        return await act(context, run, observation, decision)
-    decision = decision.model_copy(update={"actions": (*decision.actions, start)})
-    return in_window(context, run, await act(context, run, observation, decision))
+    starts = [start for _, start in _starts(context, decision)]
+    if starts:
+        decision = decision.model_copy(update={"actions": (*decision.actions, *starts)})
+    return in_windows(context, run, await act(context, run, observation, decision))
 
 
-def in_window(context: Context, run: Run, acted: Acted) -> Acted:
-    """Assign the subtask to the started window.
+def _starts(context: Context, decision: Decision) -> list[tuple[int, Action]]:
+    """Return the calls that start assigned applications, each with its subtask's index."""
+    calls = [
+        (index, context.services.toolbox.start_of(target))
+        for index, target in enumerate(_assigned_targets(decision))
+        if target.kind is TargetKind.APPLICATION
+    ]
+    return [(index, call) for index, call in calls if call is not None]
 
-    This happens once the whole list has run.
+
+def _assigned_targets(decision: Decision) -> tuple[Target, ...]:
+    alone = () if decision.target is None else (decision.target,)
+    return tuple(planned.target for planned in decision.group) or alone
+
+
+def in_windows(context: Context, run: Run, acted: Acted) -> Acted:
+    """Assign subtasks to the windows of the applications that were started for them.
+
+    This happens once the whole list has run. Parts of it may have run in earlier steps, before an approval or a pause.
     """
-    target = acted.decision.target
-    if target is None or target.kind is not TargetKind.APPLICATION or acted.held or not acted.results:
+    starts = _starts(context, acted.decision)
+    if not starts or acted.held:
         return acted
-    started, start = acted.results[-1], context.services.toolbox.start_of(target)
-    if start is not None and started.tool == start.tool and started.status is ResultStatus.DRY_RUN:
-        return replace(acted, decision=_without_window(run, acted.decision))
-    if start is None or started.tool != start.tool or started.status is not ResultStatus.SUCCESS:
+    calls = acted.decision.actions[-len(starts) :]
+    if [call.tool for call in calls] != [start.tool for _, start in starts]:
+        return acted  # they could not be started when this was decided
+    steps = (*(record.results for record in run.records), acted.results)
+    results = {result.call_id: result for step in steps for result in step}
+    started = [results[call.call_id] for call in calls if call.call_id in results]
+    if any(result.status is ResultStatus.DRY_RUN for result in started):
+        return replace(acted, decision=_without_windows(run, acted.decision))
+    if len(started) < len(calls) or any(result.status is not ResultStatus.SUCCESS for result in started):
         return acted
-    if isinstance(started.value, str):  # it ran before a crash, and its answer is lost: the model will see the window
-        return replace(acted, decision=_decide_again(acted.decision))
+    if any(isinstance(result.value, str) for result in started):  # one ran before a crash, and its answer is lost
+        return replace(acted, decision=_decide_again(acted.decision))  # the model will see the windows
+    windows = list(_assigned_targets(acted.decision))
+    for (index, _), result in zip(starts, started, strict=True):
+        windows[index] = _window(windows[index], result)
+    return replace(acted, decision=_assigned_to(acted.decision, windows))
+
+
+def _window(application: Target, started: CommandResult) -> Target:
+    """Return the window that a start opened, for the agents that the application is offered to."""
     try:
         window = Target.model_validate(started.value, strict=False)
-        kind = agent_kind(target.address)
-        window = next(iter(window.offers({kind})), window)
     except ValidationError as error:
-        msg = f"{start.tool} answered with no target: {error}"
+        msg = f"{started.tool} answered with no target: {error}"
         raise TypeError(msg) from error
-    return replace(acted, decision=acted.decision.model_copy(update={"target": window}))
+    return next(iter(window.offers({agent_kind(application.address)})), window)
+
+
+def _assigned_to(decision: Decision, targets: Sequence[Target]) -> Decision:
+    if not decision.group:
+        return decision.model_copy(update={"target": targets[0]})
+    pairs = zip(decision.group, targets, strict=True)
+    group = tuple(planned.model_copy(update={"target": target}) for planned, target in pairs)
+    return decision.model_copy(update={"group": group})
 
 
 def _decide_again(decision: Decision) -> Decision:
-    """Make a HostAgent look and decide again, instead of assigning its subtask."""
-    return decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None})
+    """Make a HostAgent look and decide again, instead of assigning its subtasks."""
+    return decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None, "group": ()})
 
 
-def _without_window(run: Run, decision: Decision) -> Decision:
-    """Continue a dry run, which has no window to work in.
+def _without_windows(run: Run, decision: Decision) -> Decision:
+    """Continue a dry run, which has no windows to work in.
 
-    A step of a plan that names the application is over: its next decision would be the same. It fails if it had to
-    return an output of a type.
+    A plan, or a step of one, that names an application is over: its next decision would be the same. It fails if it had
+    to return an output of a type.
     """
-    step = run.assign.plan_step
-    if step is None or step.target is None:
+    assign = run.assign
+    follows = bool(assign.plan) or (assign.plan_step is not None and assign.plan_step.target is not None)
+    if not follows:
         return _decide_again(decision)
-    if run.assign.output_schema is None:
-        return decision.model_copy(update={"status": AgentStatus.FINISH.value, "target": None})
+    if assign.output_schema is None:
+        return decision.model_copy(update={"status": AgentStatus.FINISH.value, "target": None, "group": ()})
     why = "a dry run starts no application, so that this step has no output"
-    return decision.model_copy(update={"status": AgentStatus.FAIL.value, "target": None, "comment": why})
+    return decision.model_copy(update={"status": AgentStatus.FAIL.value, "target": None, "group": (), "comment": why})
 
 
 async def act_held(context: Context, run: Run, observation: Observation) -> Acted:
@@ -156,7 +187,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
         gone = await actions.gone() or _changed_target(context, run, observation)
     except UNSEEN as error:
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
-    return actions.cut(f"held back, but {gone}") if gone else in_window(context, run, await actions.play())
+    return actions.cut(f"held back, but {gone}") if gone else in_windows(context, run, await actions.play())
 
 
 def _changed_target(context: Context, run: Run, observation: Observation) -> str:

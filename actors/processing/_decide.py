@@ -245,7 +245,7 @@ async def follow_plan(context: Context, run: Run, observation: Observation) -> D
 
 def _of_ordered_plan(run: Run) -> dict[str, Any]:
     """Return a plan's answer: all of its steps, and then the end."""
-    if run.steps:
+    if any(result.group for result in run.own_subtasks):
         return {"Status": AgentStatus.FINISH.value}
     plan = run.assign.plan
     subtasks = [

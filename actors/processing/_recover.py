@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing._act import in_window
+from callboard.actors.processing._act import in_windows
 from callboard.actors.processing._action_list import CHANGED, ActionList, changes
 from callboard.actors.processing._collect import mark, quiet
 from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
@@ -83,7 +83,7 @@ async def resume_step(context: Context, run: Run, new_observation: Observation) 
     gone = not new_observation.fingerprint and decided.after(unfinished.results)
     if gone or (not unchanged and await _has_changed(context, run, new_observation, unfinished)):
         return actions.cut(_skip_reason(context, run, new_observation, unfinished))
-    return in_window(context, run, await actions.run_rest())
+    return in_windows(context, run, await actions.run_rest())
 
 
 async def _has_changed(context: Context, run: Run, new_observation: Observation, unfinished: Unfinished) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
+from callboard.actors.states import earlier_positions
 from callboard.messages import FailedSubtaskError, InvalidAnswerError, Outcome, PlannedSubtask, TargetKind
 from callboard.models import chosen, labelled
 
@@ -33,18 +34,38 @@ def planned_group(run: Run, response: HostResponse, observation: Observation) ->
     Each may come after earlier ones only, so that no cycle can be written.
 
     Raises:
-        InvalidAnswerError: If there are too many, or one has no known target, an order that is not possible, or an
-            application that is not open. The message is written for the model.
+        InvalidAnswerError: If there are too many, or one has no known target or an order that is not possible, or two
+            without an order have the same open target. The message is written for the model.
     """
     most = run.limits.subtasks_per_assign
     if len(response.subtasks) > most and not run.assign.plan:
         msg = f"Sub-Tasks: at most {most} at once (limits.subtasks_per_assign), not {len(response.subtasks)}"
         raise InvalidAnswerError(msg)
-    return tuple(_planned(run, subtask, position, observation) for position, subtask in enumerate(response.subtasks, 1))
+    numbered = enumerate(response.subtasks, 1)
+    group = tuple(_planned(run, subtask, position, observation) for position, subtask in numbered)
+    if not run.assign.plan:
+        _check_orders(group)
+    return group
+
+
+def _check_orders(group: tuple[PlannedSubtask, ...]) -> None:
+    """Refuse two subtasks of one open target without an order.
+
+    They could not work side by side, and neither would see what the other one did.
+    """
+    for position, (planned, before) in enumerate(zip(group, earlier_positions(group), strict=True), 1):
+        for earlier, other in enumerate(group[: position - 1], 1):
+            same = planned.target == other.target and planned.target.kind is not TargetKind.APPLICATION
+            if same and earlier not in before:
+                msg = (
+                    f"Sub-Tasks[{position}]: {planned.target.id} is the target of subtask {earlier}, too; make one "
+                    f"subtask of both, or name {earlier} in After or AfterAny"
+                )
+                raise InvalidAnswerError(msg)
 
 
 def _planned(run: Run, response: SubtaskResponse, position: int, observation: Observation) -> PlannedSubtask:
-    where = f"Sub-Tasks[{position}]"
+    where = f"plan[{position - 1}]" if run.assign.plan else f"Sub-Tasks[{position}]"
     for name, positions in (("After", response.after), ("AfterAny", response.after_any)):
         wrong = [number for number in positions if not 1 <= number < position]
         if wrong:
@@ -57,9 +78,6 @@ def _planned(run: Run, response: SubtaskResponse, position: int, observation: Ob
     except InvalidAnswerError as error:
         msg = f"{where}: {error}"
         raise type(error)(msg) from error
-    if target.kind is TargetKind.APPLICATION:
-        msg = f"{where}: {target.id} is not open yet; assign it alone, or a window that is open"
-        raise InvalidAnswerError(msg)
     checks = run.assign.plan[position - 1].checks if run.assign.plan else ()
     return PlannedSubtask(
         request=request,

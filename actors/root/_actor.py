@@ -199,9 +199,7 @@ class Root(ScheduledActor):
             task_end=task_end,
             agents=agents,
         )
-        groups = SubtaskGroups(
-            tasks=tasks, recorder=recorder, handover=handover, task_control=task_control, limits=limits
-        )
+        groups = SubtaskGroups(tasks=tasks, recorder=recorder, handover=handover, task_control=task_control)
         rounds = Rounds(
             tasks=tasks,
             handover=handover,

@@ -90,7 +90,7 @@ class HandOver:
         """
         granted, position = self.leases.request(assign, first=first, rank=_rank(record, assign))
         if granted is not None:
-            self.hand_over(record, granted)
+            self._take(record, granted)
             return
         if not is_journaled:
             self.outbox.keep(assign.task_id, assign.run_id, assign.lean())
@@ -209,7 +209,25 @@ class HandOver:
             if record is None:
                 self.free(granted.token)
             else:
-                self.hand_over(record, granted)
+                self._take(record, granted)
+
+    def has_room(self, record: TaskRecord) -> bool:
+        """Return whether a further subtask of a task may begin.
+
+        Subtasks that wait for targets of other tasks do not count.
+        """
+        return record.working_subtasks < self.limits.under(record.task.limits).parallel_subtasks
+
+    def _take(self, record: TaskRecord, granted: Assign) -> None:
+        """Hand work over that has got its target.
+
+        A member of a group whose place was taken while it waited in the queue keeps its target, and waits for others of
+        its task.
+        """
+        if granted.member is None or granted.run_id in record.begun or self.has_room(record):
+            self.hand_over(record, granted)
+        else:
+            record.runs[granted.run_id] = record.planned[granted.run_id] = granted
 
 
 def _rank(record: TaskRecord, assign: Assign) -> float:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from callboard.actors.root._recorder import Recorder
     from callboard.actors.root._task_control import TaskControl
     from callboard.actors.root._tasks import TaskBook, TaskRecord
-    from callboard.config import Limits
     from callboard.messages import Assign, SubtaskResult
 
 
@@ -32,7 +31,6 @@ class SubtaskGroups:
     recorder: Recorder
     handover: HandOver
     task_control: TaskControl
-    limits: Limits
 
     def register(self, dispatch: Dispatch) -> None:
         """Add the handlers of this part's messages."""
@@ -74,14 +72,13 @@ class SubtaskGroups:
                 self.task_control.cancel_run(
                     record, Cancel(task_id=assign.task_id, run_id=assign.run_id, reason=reason)
                 )
-            elif self._has_room(record):
+            elif self.handover.has_room(record):
                 del record.planned[assign.run_id]
-                earlier_results = (*assign.subtasks, *record.subtasks)
-                self.handover.queue_run(record, with_results(assign, earlier_results, assign.made))
-
-    def _has_room(self, record: TaskRecord) -> bool:
-        working = sum(bool(run.number) for run in record.runs.values()) - len(record.planned)
-        return working < self.limits.under(record.task.limits).parallel_subtasks
+                if assign.token:
+                    self.handover.hand_over(record, assign)
+                else:
+                    earlier_results = (*assign.subtasks, *record.subtasks)
+                    self.handover.queue_run(record, with_results(assign, earlier_results, assign.made))
 
     def _stops(self, record: TaskRecord) -> Iterator[Cancel]:
         """Cancel the rest of each group that one of its members stops."""

@@ -77,7 +77,8 @@ class TaskRecord:
     crashed: dict[str, int] = field(default_factory=dict)
     """The runs that wait for their crashed agents' restart, with the fencing tokens of their old leases."""
     planned: dict[str, Assign] = field(default_factory=dict)
-    """The members of groups that were not handed over yet, by run. They are in `runs`, too."""
+    """The members of groups that were not handed over yet, by run. They are in `runs`, too. One with a token has
+    its target, and waits for others of its task to end."""
     stopped_runs: set[str] = field(default_factory=set)
     """The members of groups that another member stopped."""
     worked: dict[str, float] = field(default_factory=dict)
@@ -118,6 +119,12 @@ class TaskRecord:
         """
         subtasks = tuple(run_id for run_id, run in self.runs.items() if run.number and run_id not in self.planned)
         return subtasks or tuple(run_id for run_id in self.runs if run_id not in self.planned)
+
+    @property
+    def working_subtasks(self) -> int:
+        """The number of subtasks that were handed over, without those that wait for their targets."""
+        handed_over = (run for run in self.runs.values() if run.number and run.run_id not in self.planned)
+        return sum(bool(run.token) or run.run_id in self.begun for run in handed_over)
 
     @property
     def has_next_round(self) -> bool:
@@ -175,7 +182,7 @@ class TaskRecord:
     def progress(self, steps: int, planned: int) -> TaskProgress:
         """Return the progress, with the steps that were begun and planned."""
         subtasks = [run for run in self.runs.values() if run.number]
-        running = sum(run.token != 0 for run in subtasks)
+        running = sum(run.token != 0 and run.run_id not in self.planned for run in subtasks)
         return TaskProgress(
             task_id=self.task.id,
             rounds=self.round,

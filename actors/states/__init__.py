@@ -24,6 +24,7 @@ from callboard.actors.states._common import (
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._failure import controls_of, last_action, last_look
 from callboard.actors.states._fold import RunMessage, after, fold, moved, moves
+from callboard.actors.states._group_assigns import earlier_positions
 from callboard.actors.states._host import (
     AssignHostAgentState,
     ConfirmHostAgentState,
@@ -116,6 +117,7 @@ __all__ = [
     "after",
     "archive",
     "controls_of",
+    "earlier_positions",
     "evolve",
     "fold",
     "last_action",

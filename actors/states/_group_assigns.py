@@ -16,12 +16,12 @@ def group_of(run: Run, decision: Decision) -> AssignGroup:
     first = run.next_number
     assigns = tuple(
         _assigned(run, planned, index, _member(planned, first, before, stops_group=decision.stops_group))
-        for index, (planned, before) in enumerate(zip(decision.group, _before(decision.group), strict=True))
+        for index, (planned, before) in enumerate(zip(decision.group, earlier_positions(decision.group), strict=True))
     )
     return AssignGroup(task_id=run.assign.task_id, run_id=run.assign.run_id, assigns=assigns)
 
 
-def _before(group: tuple[PlannedSubtask, ...]) -> list[set[int]]:
+def earlier_positions(group: tuple[PlannedSubtask, ...]) -> list[set[int]]:
     """Return the positions, from 1, that each comes after, directly or not."""
     ancestors: list[set[int]] = []
     for planned in group:

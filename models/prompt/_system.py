@@ -71,8 +71,8 @@ _GROUP = (
     "\nTo let the agents of several targets work at the same time, an ASSIGN may have Sub-Tasks in place of "
     "ControlText and Current Sub-Task: a list of objects, each with Current Sub-Task, ControlText, After (the places "
     "in this list, from 1, of the earlier subtasks that must have finished before it begins, and whose results it "
-    "needs) and AfterAny (those that must only have ended). With StopAtFailure true, the others are stopped when one "
-    "of them fails."
+    "needs) and AfterAny (those that must only have ended). Two subtasks of one open target need such an order. With "
+    "StopAtFailure true, the others are stopped when one of them fails."
 )
 
 _TYPED_RESULT = "what the request asked for, as a JSON value that fits the schema given with the request."

@@ -174,7 +174,7 @@ def test_row_02_an_app_agents_error_ends_the_round_with_all_its_causes(start):
     assert host_moves(handle) == [("CONTINUE", "ASSIGN", "model"), ("ASSIGN", "FINISH", "system")]
     assert host.calls == 1
     assert [cause.exception for cause in result.causes] == ["", "PhaseError", "RuntimeError", "OSError"]
-    assert text_of(result.causes).endswith("the model gave no decision: no model | no model | the line is dead")
+    assert text_of(result.causes).endswith("there is no decision: no model | no model | the line is dead")
 
 
 # 3

@@ -22,6 +22,7 @@ from callboard.messages import (
     Intent,
     Observation,
     Outcome,
+    PlannedSubtask,
     Probe,
     Question,
     ResultStatus,
@@ -198,9 +199,9 @@ def left_start(stage):
     def make(**foreseen):
         here = stage(surface=Launcher, target=None)
         here.surface.says = Probe.DONE
-        start = Action(tool="launch", arguments={"name": "memo"})
+        start = Action(tool="launch", arguments={"name": "memo"}, call_id="t~0.1.0")
         seen = Observation(targets=here.surface.targets())
-        decision = Decision(status="ASSIGN", target=APPLICATION, subtask="write")
+        decision = Decision(status="ASSIGN", target=APPLICATION, subtask="write", actions=(start,))
         step = Decided(step=1, observation=seen, decision=decision, actions=(start,))
         doubt = Intent(call_id="t~0.1.0", tool=start.tool, arguments=start.arguments)
         note = Foreseen(call_id=doubt.call_id, path="new.txt", after="1", **foreseen)
@@ -213,6 +214,29 @@ async def test_the_window_that_a_start_foresaw_in_json_gets_the_subtask(left_sta
     here, run = left_start(answer=WINDOW.model_dump(mode="json"))
     returned = await here.pipeline.process_recovered(run)
     assert (returned.record.decision.status, returned.record.decision.target) == ("ASSIGN", WINDOW)
+    assert here.surface.texts == []
+
+
+async def test_windows_of_starts_before_and_in_a_crash_get_their_subtasks(stage):
+    here = stage(surface=Launcher, target=None)
+    here.surface.says = Probe.DONE
+    starts = [Action(tool="launch", arguments={"name": "memo"}, call_id=f"t~0.1.{place}") for place in range(2)]
+    first = MemoryServer.window("first")
+    members = tuple(PlannedSubtask(request=name, target=APPLICATION) for name in ("a", "b"))
+    decision = Decision(status="ASSIGN", group=members, actions=(*starts,))
+    done = CommandResult(
+        call_id="t~0.1.0", tool="launch", status=ResultStatus.SUCCESS, value=first.model_dump(mode="json")
+    )
+    unfinished = Unfinished(
+        decided=Decided(
+            step=1, observation=Observation(targets=here.surface.targets()), decision=decision, actions=(*starts,)
+        ),
+        results=(done,),
+        intent=Intent(call_id="t~0.1.1", tool="launch", arguments={"name": "memo"}),
+        foreseen=(Foreseen(call_id="t~0.1.1", path="new.txt", after="1", answer=WINDOW.model_dump(mode="json")),),
+    )
+    returned = await here.pipeline.process_recovered(here.run(unfinished=unfinished))
+    assert [planned.target for planned in returned.record.decision.group] == [first, WINDOW]
     assert here.surface.texts == []
 
 

@@ -61,7 +61,7 @@ def test_a_second_run_in_place_ends_with_the_first_failure(call: Call, here: Pat
     assert call(*arguments).exit_code == 0
     again = call(*arguments)
     assert again.exit_code == EXIT_CODES[Outcome.ERROR]
-    because = " ".join(again.stdout.rpartition("because the model gave no decision")[2].split())
+    because = " ".join(again.stdout.rpartition("because there is no decision")[2].split())
     assert "is None, not 'cells'; before, insert_table failed: A1:C5 is not empty" in because
     assert "unknown cost" not in because
 
