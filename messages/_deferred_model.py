@@ -23,7 +23,7 @@ class _Signature:
 
 
 class DeferredModel(BaseModel):
-    """A base of models that are built when one is first made, read or written.
+    """A base of models that are built at their first use.
 
     A short command needs a few of over a hundred, and building them all would be a fifth of its time. Threads may share
     a model that is not built yet: pydantic builds one at a time.

@@ -81,7 +81,7 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
 
 
 def _starts(context: Context, decision: Decision) -> list[tuple[int, Action]]:
-    """Return the calls that start assigned applications, each with its subtask's index."""
+    """Return the starts of assigned applications, by the subtask's index."""
     calls = [
         (index, context.services.toolbox.start_of(target))
         for index, target in enumerate(_assigned_targets(decision))
@@ -96,7 +96,7 @@ def _assigned_targets(decision: Decision) -> tuple[Target, ...]:
 
 
 def in_windows(context: Context, run: Run, acted: Acted) -> Acted:
-    """Assign subtasks to the windows of the applications that were started for them.
+    """Assign subtasks to the windows that were opened for them.
 
     This happens once the whole list has run. Parts of it may have run in earlier steps, before an approval or a pause.
     """
@@ -122,7 +122,7 @@ def in_windows(context: Context, run: Run, acted: Acted) -> Acted:
 
 
 def _window(application: Target, started: CommandResult) -> Target:
-    """Return the window that a start opened, for the agents that the application is offered to."""
+    """Return the window that a start opened, for the application's agents."""
     try:
         window = Target.model_validate(started.value, strict=False)
     except ValidationError as error:

@@ -45,7 +45,7 @@ def delimiter_of(text: str, suffix: str) -> str:
 
 
 def check_cells(document: str, text: str, delimiter: str, limit: int) -> None:
-    """Refuse a table of more than `limit` cells, before it is parsed into memory.
+    """Refuse a table of too many cells, before it is parsed.
 
     Raises:
         ToolError: If it has more; the text names the setting.

@@ -14,7 +14,7 @@ from support import FINISH, PATIENCE, lone
 
 
 class Workers:
-    """Models of AppAgents, each of which works until it is told to end."""
+    """The model of AppAgents that work until they are told to end."""
 
     def __init__(self):
         self.loop = None
@@ -101,7 +101,7 @@ def test_cancelled_member_with_a_target_and_no_place_gives_it_back(crowd):
     assert later.result(PATIENCE).ok
 
 
-def test_pause_of_a_member_with_a_target_and_no_place_lasts_until_its_resume(crowd):
+def test_paused_member_with_a_target_and_no_place_goes_on_when_resumed(crowd):
     supervisor, workers, blocker, group = crowd
     free_target(supervisor, workers, blocker)
     assert group.pause()
