@@ -122,7 +122,7 @@ class TaskRecord:
 
     @property
     def working_subtasks(self) -> int:
-        """The number of subtasks that were handed over, without those that wait for their targets."""
+        """The number of subtasks that work, or have begun to."""
         handed_over = (run for run in self.runs.values() if run.number and run.run_id not in self.planned)
         return sum(bool(run.token) or run.run_id in self.begun for run in handed_over)
 
