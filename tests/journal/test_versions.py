@@ -13,7 +13,7 @@ from callboard import EventName, Outcome, Task
 from callboard.journal import JournalFile, JournalReader
 from callboard.messages import JournalError, StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
-from support import FINISH, PATIENCE, command_line
+from support import FINISH, PATIENCE, append, command_line
 
 WRITTEN = {
     1: 1_795_379_300.0,
@@ -25,15 +25,14 @@ WRITTEN = {
     7: 1_795_613_849.0,
     8: 1_795_739_223.0,
     9: 1_795_761_213.0,
-    10: 1_795_761_213.0,
+    10: 1_795_853_646.0,
 }
 """Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
 
-Version 10 is version 9, migrated: that changed the number alone.
-
 Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed midway.
 Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret. Version 7 also has
-``rounds``, whose HostAgent has assigned one subtask, and asks a question in the second of three rounds.
+``rounds``, whose HostAgent has assigned one subtask, and asks a question in the second of three rounds. Version 10 has
+``pair``, whose HostAgent has assigned two subtasks, one after the other; the second was killed after its first action.
 """
 
 
@@ -41,8 +40,9 @@ class Left(MemoryServer):
     """The windows as that program left them."""
 
     def __init__(self):
-        super().__init__(*(self.window(name) for name in ("one", "two", "three", "four", "five")))
-        for name, text in (("one", "BOBCAROL"), ("two", "ALICE"), ("three", "ALICEBOB"), ("five", "DAVE")):
+        super().__init__(*(self.window(name) for name in ("one", "two", "three", "four", "five", "six")))
+        texts = {"one": "BOBCAROL", "two": "ALICE", "three": "ALICEBOB", "five": "DAVE", "six": "ERIN"}
+        for name, text in texts.items():
             self._controls[f"memo:{name}"]["field-1"] = text
 
 
@@ -55,8 +55,7 @@ def version(request):
 def journal(tmp_path, version):
     path = tmp_path / "journal.db"
     with closing(sqlite3.connect(path)) as made:
-        made.executescript(Path(__file__).with_name(f"version_{min(version, 9)}.sql").read_text(encoding="utf-8"))
-        made.execute(f"PRAGMA user_version = {version}")  # version 10 has the tables and rows of version 9
+        made.executescript(Path(__file__).with_name(f"version_{version}.sql").read_text(encoding="utf-8"))
     return path
 
 
@@ -69,8 +68,8 @@ def left(start, journal, version, **settings):
     """Start a supervisor on a journal right after it was written."""
     surface = Left()
     policy = [{"verdict": "approve", "tool": "write"}]
-    models = {"servers": [surface], "app": lambda _: FINISH, "clock": VirtualClock(WRITTEN[version])}
-    return surface, start(**models, journal={"path": journal}, policy=policy, **settings)
+    parts = {"servers": [surface], "app": lambda _: FINISH, "clock": VirtualClock(WRITTEN[version])}
+    return surface, start(**{**parts, "journal": {"path": journal}, "policy": policy, **settings})
 
 
 def paired(path, task_id):
@@ -170,6 +169,29 @@ def test_a_task_keeps_the_form_of_its_run_ids(start, journal, version):
     assert {row.run_id for row in rows} == {"", "rounds/0", "rounds/1", "rounds/2", "rounds/3"}
     supervisor.stop()
     assert assert_replays(journal, "rounds")
+
+
+@pytest.mark.parametrize("version", [10])
+def test_a_task_of_single_subtasks_goes_on_with_a_group(start, journal, version):
+    def host(request):
+        if len(request.subtasks) == 4:
+            return FINISH
+        group = [{"ControlText": f"memo:{name}", "Current Sub-Task": "more"} for name in ("five", "six")]
+        return {"Status": "ASSIGN", "Sub-Tasks": group}
+
+    def app(request):
+        unfinished = request.request == "second" and request.step == 2
+        return append("FAY") if unfinished else {**FINISH, "Result": request.run_id}
+
+    surface, supervisor = left(start, journal, version, host=host, app=app)
+    result = supervisor.handle("pair").result(PATIENCE)
+    assert result.ok
+    assert [done.run_id for done in result.subtasks] == ["pair~1", "pair~2", "pair~3", "pair~4"]
+    assert [done.output for done in result.subtasks] == [{"name": "DAVE"}, "pair~2", "pair~3", "pair~4"]
+    assert [text for target, _, text in surface.effects if target in {"memo:five", "memo:six"}] == ["FAY"]
+    assert [action for action, _ in paired(journal, "pair")] == ["DAVE", "ERIN", "FAY"]
+    supervisor.stop()
+    assert assert_replays(journal, "pair")
 
 
 @pytest.mark.parametrize("version", [2])
