@@ -79,7 +79,7 @@ def test_commands_are_completed(here: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "proposed"),
     [
-        ("callboard demo s", ["sales_report", "sales_report_desktop"]),
+        ("callboard demo s", ["sales_by_region", "sales_report", "sales_report_desktop"]),
         ("callboard schema task", ["task.yaml", "task", "task_forgotten", "task_progress", "task_result"]),
         ("callboard run x --in", ["--in-place"]),
         ("callboard run x --settings ", []),
