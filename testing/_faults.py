@@ -27,8 +27,8 @@ class Faults:
     """Calls functions at chosen places of a task.
 
     They may fail, wait, or end the process. A place is before or after a row of a journal file, named by the tag of its
-    message (``intent``, ``step_done``, ``task_result``, ``event`` …), or before or after an ``effect``: the moment in
-    which a tool's change takes effect::
+    message (``intent``, ``step_done``, ``task_result``, ``event`` …) or ``row`` for any but events, or before or after
+    an ``effect``: the moment in which a tool's change takes effect::
 
         with Faults() as faults:
             faults.after("effect", kill_process, nth=2)
@@ -43,6 +43,7 @@ class Faults:
         """The number of times that each place was reached: ``passed["after", "intent"]``. The places that a run passes
         are those that a test can use."""
         self._what: dict[tuple[str, str, int], Callable[[], object]] = {}
+        self._rows: collections.Counter[str] = collections.Counter()
         self._written: dict[JournalFile, list[str]] = {}
         self._lock = threading.Lock()
         self._undo = ExitStack()
@@ -116,8 +117,12 @@ class Faults:
     def _pass(self, when: Literal["before", "after"], kind: str) -> None:
         with self._lock:
             self.passed[when, kind] += 1
-            do = self._what.get((when, kind, self.passed[when, kind]))
-        if do is not None:
+            places = [(when, kind, self.passed[when, kind])]
+            if kind not in {"event", "effect"}:
+                self._rows[when] += 1
+                places.append((when, "row", self._rows[when]))
+            actions = [self._what[place] for place in places if place in self._what]
+        for do in actions:
             do()
 
 

@@ -3,162 +3,96 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from callboard import FunctionModel, Outcome, Settings, Supervisor, Task
 from callboard.messages import PlanStep, SubtaskResult, numbers_before, open_failures
 from callboard.testing import MemoryServer, assert_replays
+from group_world import WINDOWS, GroupWorld, ending_of, mark
+from subtask_graphs import Case, Member, cases, endings_of, outcome_of, own_ending, stop_reason, visible_to
 from support import PATIENCE
 
-MOST = 6
-WINDOWS = tuple(f"w{number}" for number in range(1, MOST + 1))
+CASES = 600
+"""The number of random cases of the long campaign."""
 
-
-@dataclass(frozen=True)
-class Member:
-    """A subtask of a random graph, with its predecessors and its outcome."""
-
-    after: frozenset[int] = frozenset()
-    after_any: frozenset[int] = frozenset()
-    finishes: bool = True
-    pauses: int = 0
-    """Turns of the event loop that its model takes."""
-    waits_for: int = 0
-    """A place whose model its own waits for; 0 for none."""
-
-
-@st.composite
-def graphs(draw):
-    """Draw graphs of subtasks; each may come after earlier ones."""
-    graph = []
-    for place in range(1, draw(st.integers(2, MOST)) + 1):
-        earlier = st.frozensets(st.sampled_from(range(1, place)), max_size=2) if place > 1 else st.just(frozenset())
-        after, after_any = draw(earlier), draw(earlier)
-        graph.append(Member(after, after_any - after, draw(st.integers(0, 3)) > 0, draw(st.integers(0, 4))))
-    return graph
-
-
-def outcomes_of(graph):
-    """Work out the outcomes: one that comes after a failure never begins."""
-    finished = []
-    for member in graph:
-        begins = all(finished[place - 1] is Outcome.FINISHED for place in member.after)
-        finished.append((Outcome.FINISHED if member.finishes else Outcome.FAILED) if begins else Outcome.CANCELLED)
-    return finished
-
-
-def ancestors_of(graph):
-    """Work out the places that each comes after, directly or not."""
-    ancestors = []
-    for member in graph:
-        before = member.after | member.after_any
-        ancestors.append(before.union(*(ancestors[place - 1] for place in before)))
-    return ancestors
-
-
-@dataclass
-class Recorder:
-    """The models, and what they saw."""
-
-    graph: list[Member] = field(default_factory=list)
-    stops: bool = False
-    begun: list[int] = field(default_factory=list)
-    ended: list[int] = field(default_factory=list)
-    seen: dict[int, list[int]] = field(default_factory=dict)
-    ended_before: dict[int, set[int]] = field(default_factory=dict)
-    events: dict[int, asyncio.Event] = field(default_factory=dict)
-    width: int = 0
-
-    def plan(self, request):
-        if request.subtasks:
-            return {"Status": "FINISH"}
-        subtasks = [
-            {
-                "Current Sub-Task": str(place),
-                "ControlText": f"memo:w{place}",
-                "After": sorted(member.after),
-                "AfterAny": sorted(member.after_any),
-            }
-            for place, member in enumerate(self.graph, 1)
-        ]
-        return {"Status": "ASSIGN", "Sub-Tasks": subtasks, "StopAtFailure": self.stops}
-
-    async def work(self, request):
-        place = int(request.request)
-        member = self.graph[place - 1]
-        self.begun.append(place)
-        self.width = max(self.width, len(self.begun) - len(self.ended))
-        self.seen[place] = [result.number for result in request.subtasks]
-        self.ended_before[place] = set(self.ended)
-        for _ in range(member.pauses):
-            await asyncio.sleep(0)
-        if member.waits_for:
-            await self.events.setdefault(member.waits_for, asyncio.Event()).wait()
-        self.ended.append(place)
-        self.events.setdefault(place, asyncio.Event()).set()
-        return {"Status": "FINISH" if member.finishes else "FAIL", "Result": place}
-
-    def models(self):
-        return {"host": FunctionModel(self.plan), "app": FunctionModel(self.work)}
-
-
-def run(recorder, width, tmp_path=None):
-    journal = {} if tmp_path is None else {"journal": {"path": tmp_path / "journal.db"}}
-    options = Settings.load(
-        log={"stream": "off"}, limits={"parallel_subtasks": width, "subtask_retries": 99}, **journal
-    )
-    windows = MemoryServer(*(MemoryServer.window(name) for name in WINDOWS))
-    with Supervisor.start(options, models=recorder.models(), servers=[windows]) as supervisor:
-        return supervisor.submit(Task(request="all")).result(PATIENCE)
-
-
-SKIPPED_EARLY = [
+SKIPPED_EARLY = (
     Member(finishes=False),
     Member(after_any=frozenset({1}), pauses=50),
     Member(after=frozenset({1, 2})),
     Member(after_any=frozenset({3})),
-]
+)
 """The third can't begin once the first has failed; the fourth must see the second, which still works."""
 
 
-@settings(max_examples=120, deadline=None)
-@example(graph=SKIPPED_EARLY, width=4)
-@given(graph=graphs(), width=st.integers(1, 4))
-def test_group_ends_as_a_plain_model_says(graph, width):
-    recorder = Recorder(graph)
-    result = run(recorder, width)
-    assert [subtask.outcome for subtask in result.subtasks] == outcomes_of(graph)
-    assert [subtask.number for subtask in result.subtasks] == list(range(1, len(graph) + 1))
-    ancestors = ancestors_of(graph)
-    for place in recorder.begun:
-        assert recorder.seen[place] == sorted(ancestors[place - 1])
-        skipped = {number for number, outcome in enumerate(outcomes_of(graph), 1) if outcome is Outcome.CANCELLED}
-        assert ancestors[place - 1] - skipped <= recorder.ended_before[place]
-    assert recorder.width <= width
-    assert result.ok
+def ends_as_the_plain_model_says(case, tmp_path):
+    """Work on a case's groups, through its kills; return their number."""
+    world = GroupWorld(case)
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        journal = Path(folder) / "journal.db"
+        result = world.run(journal)
+        assert_replays(journal)
+    endings = [ending_of(subtask) for subtask in result.subtasks]
+    if not case.stops or case.width == 1:
+        assert endings == endings_of(case)
+    else:
+        assert all(is_end_or_stopped(world, ending, endings) for ending in endings)
+    assert result.outcome is outcome_of(case, endings)
+    assert [ending.number for ending in endings] == [*range(1, len(endings) + 1)]
+    assert world.width <= case.width
+    marks = Counter(text for _, _, text in world.surface.effects)
+    for ending in endings:
+        sees = tuple(result.subtasks[number - 1] for number in visible_to(case, ending.number))
+        assert all(request == sees for request in world.seen.get(ending.number, []))
+        assert marks.pop(mark(ending.number, sees), 0) in ({0, 1} if ending.outcome is Outcome.CANCELLED else {1})
+    assert not marks
+    assert all(request == result.subtasks[: len(request)] for request in world.seen.get(0, []))
+    return world.kills
 
 
-@settings(max_examples=60, deadline=None)
-@given(graph=graphs(), width=st.integers(1, 4))
-def test_failure_stops_a_group_that_is_to_stop(graph, width):
-    recorder = Recorder(graph, stops=True)
-    result = run(recorder, width)
-    outcomes = [subtask.outcome for subtask in result.subtasks]
-    assert len(outcomes) == len(graph)
-    if all(member.finishes for member in graph):
-        assert set(outcomes) == {Outcome.FINISHED}
-        return
-    for number, subtask in enumerate(result.subtasks, 1):
-        if subtask.outcome is Outcome.CANCELLED:
-            assert "stops its group" in subtask.causes[0].reason or "comes after" in subtask.causes[0].reason
-        else:
-            assert number in recorder.begun
+def is_end_or_stopped(world, ending, endings):
+    """Return whether a subtask ended by itself, or was stopped by one of its group that did."""
+    failures = [other for other in endings if other.outcome in {Outcome.FAILED, Outcome.ERROR}]
+    by_itself = own_ending(world.members[ending.number], ending.number)
+    return ending == by_itself or ending.reason in map(stop_reason, failures)
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog):
+    for name in ("pykka", "callboard", "callboard::0"):
+        caplog.set_level(logging.CRITICAL, name)
+
+
+@settings(max_examples=30)
+@example(Case((SKIPPED_EARLY,)))
+@given(case=cases())
+def test_group_ends_as_a_plain_model_says_through_kills(tmp_path, case):
+    ends_as_the_plain_model_says(case, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_groups_end_as_a_plain_model_says_through_many_kills(tmp_path, request, capsys):
+    counts = Counter()
+
+    @settings(max_examples=CASES)
+    @given(case=cases())
+    def campaign(case):
+        counts["kills"] += ends_as_the_plain_model_says(case, tmp_path)
+        counts["cases"] += 1
+
+    campaign()
+    with capsys.disabled():
+        request.config.get_terminal_writer().line(f"{counts['cases']} cases, {counts['kills']} kills")
+    assert counts["cases"] >= CASES
+    assert counts["kills"] >= CASES
 
 
 def planned(after):
@@ -168,23 +102,17 @@ def planned(after):
 
 
 def test_plan_with_an_order_runs_side_by_side_without_a_planning_model():
-    recorder = Recorder([Member(waits_for=2), Member(), Member()])
-    windows = MemoryServer(*(MemoryServer.window(name) for name in WINDOWS))
-    models = {"app": FunctionModel(recorder.work)}
-    with Supervisor.start(Settings.load(log={"stream": "off"}), models=models, servers=[windows]) as supervisor:
-        result = supervisor.submit(planned([(), (), (1, 2)])).result(PATIENCE)
+    group = (Member(waits_for=2), Member(), Member(after=frozenset({1, 2})))
+    world = GroupWorld(Case((group,), planned=True))
+    result = world.run()
     assert result.ok
-    assert recorder.begun[2] == 3
-    assert recorder.seen == {1: [], 2: [], 3: [1, 2]}
+    assert world.ended == [2, 1, 3]
     assert (result.rounds, [subtask.group for subtask in result.subtasks]) == (1, [1, 1, 1])
 
 
 def test_plan_ends_with_its_first_failure_and_skips_what_comes_after():
-    recorder = Recorder([Member(finishes=False), Member(), Member()])
-    windows = MemoryServer(*(MemoryServer.window(name) for name in WINDOWS))
-    models = {"app": FunctionModel(recorder.work)}
-    with Supervisor.start(Settings.load(log={"stream": "off"}), models=models, servers=[windows]) as supervisor:
-        result = supervisor.submit(planned([(), (), (1,)])).result(PATIENCE)
+    group = (Member(finishes=False), Member(), Member(after=frozenset({1})))
+    result = GroupWorld(Case((group,), planned=True)).run()
     assert result.outcome is Outcome.FAILED
     assert [subtask.outcome for subtask in result.subtasks] == [Outcome.FAILED, Outcome.FINISHED, Outcome.CANCELLED]
     assert "it comes after subtask 1, which ended as failed" in result.subtasks[2].causes[0].reason
@@ -317,9 +245,13 @@ def test_steps_may_be_named():
 
 
 def test_group_replays_whatever_the_order_of_its_ends(tmp_path):
-    graph = [Member(waits_for=2), Member(), Member(after=frozenset({1, 2}), finishes=False)]
-    graph.append(Member(after_any=frozenset({3})))
-    recorder = Recorder(graph)
-    result = run(recorder, 4, tmp_path)
-    assert recorder.ended[:2] == [2, 1]
-    assert_replays(tmp_path / "journal.db", result.task_id)
+    group = (
+        Member(waits_for=2),
+        Member(),
+        Member(after=frozenset({1, 2}), finishes=False),
+        Member(after_any=frozenset({3})),
+    )
+    world = GroupWorld(Case((group,)))
+    world.run(tmp_path / "journal.db")
+    assert world.ended == [2, 1, 3, 4]
+    assert_replays(tmp_path / "journal.db")
