@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.contest import ROOT, hold
 from benchmarks.environments import PEERS, default_cache, is_made, make, python_of
-from benchmarks.parts import FEW, FIGURES, ON_REQUEST, QUICK, Sizes, job
+from benchmarks.parts import FEW, FIGURES, ON_REQUEST, QUICK, WITH_PEERS, Sizes
 from benchmarks.report import plotted, replaced, sections
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def commit() -> str:
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
-    parts = ["job", *FIGURES]
+    parts = [*WITH_PEERS, *FIGURES]
     choices = [*parts, *ON_REQUEST]
     parser.add_argument(
         "--only", nargs="+", choices=choices, default=parts, metavar="PART", help=f"one or more of {', '.join(choices)}"
@@ -114,10 +114,13 @@ def main(arguments: list[str] | None = None) -> int:
     earlier = json.loads(options.add.read_text("utf-8")) if options.add else {"parts": {}, "how": {}}
     measured: dict[str, Answers] = earlier["parts"]
     how: dict[str, str] = earlier["how"]
-    if "job" in options.only:
-        pythons = interpreters(options.peers, options.cache, make_them=not options.offline)
-        missing = set(options.peers) - pythons.keys()
-        measured["job"] = hold(list(job(sizes, pythons)), rounds, options.seconds, partial(say, part="job"))
+    for name, (questions, peers) in WITH_PEERS.items():
+        if name in options.only:
+            chosen_peers = [peer for peer in options.peers if peer in peers]
+            pythons = interpreters(chosen_peers, options.cache, make_them=not options.offline)
+            missing |= set(chosen_peers) - pythons.keys()
+            most, seconds = (rounds, options.seconds) if name == "job" else (min(rounds, FEW), math.inf)
+            measured[name] = hold(list(questions(sizes, pythons)), most, seconds, partial(say, part=name))
     for name, part in {**FIGURES, **ON_REQUEST}.items():
         if name in options.only:
             most = 1 if name in ON_REQUEST else FEW

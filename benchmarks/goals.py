@@ -133,5 +133,9 @@ def document_goals() -> Iterator[Goal]:
             yield Goal(f"{row}: memory", "≤", megabytes, "MB", (cell, "megabytes"))
 
 
-ROW_GOALS = (*start_goals(), *document_goals())
+FAN_OUT_GOALS = tuple(
+    Goal(f"eight subtasks of 1 s, {width} at once", "≤", bound, "s", (f"fan_out/board-{width}", "seconds"))
+    for width, bound in ((8, 1.3), (4, 2.4))
+)
+ROW_GOALS = (*start_goals(), *document_goals(), *FAN_OUT_GOALS)
 """The goals that stand beside the figures of their row."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.board import VARIANTS
 from benchmarks.contest import Contender, Question
 from benchmarks.environments import PEERS
+from benchmarks.fan_out import WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,10 @@ class Sizes:
     """Large documents that are built; none stands for all."""
     document_rows: tuple[str, ...] = ()
     """Calls on these documents; none stands for all."""
+    subtask_seconds: float = 1.0
+    """Seconds that each subtask of the fan-out waits."""
+    fan_outs: int = 25
+    """Tasks without waits whose CPU time is averaged."""
 
 
 QUICK = Sizes(
@@ -56,6 +61,8 @@ QUICK = Sizes(
     counted=2,
     documents=("million.xlsx",),
     document_rows=("look at 1,000,000 cells",),
+    subtask_seconds=0.01,
+    fan_outs=2,
 )
 
 
@@ -69,6 +76,16 @@ def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
     for size in sizes.tasks:
         for contender in contenders:
             yield Question(contender, {"tasks": size}, sized=True, least=FEW)
+
+
+def fan_out(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
+    """Eight subtasks of one task, by callboard and by LangGraph."""
+    contenders = {"board": Contender("fan_out", "benchmarks.figures.subtasks")}
+    for name, python in interpreters.items():
+        contenders[name] = Contender("fan_out", "benchmarks.peers.langgraph_fan_out", python=str(python))
+    for width in WIDTHS:
+        parameters = {"width": width, "wait": sizes.subtask_seconds, "runs": sizes.fan_outs}
+        yield from (Question(contender, parameters, row=f"{name}-{width}") for name, contender in contenders.items())
 
 
 def steps(sizes: Sizes) -> Iterator[Question]:
@@ -146,6 +163,8 @@ def instructions(_sizes: Sizes) -> Iterator[Question]:
     yield from (Question(contender, {"row": row}, row=row) for row in ROWS)
 
 
+WITH_PEERS = {"job": (job, frozenset(PEERS)), "fan_out": (fan_out, frozenset({"langgraph-sqlite"}))}
+"""The parts that other libraries take part in, with their names."""
 FIGURES = {
     "steps": steps,
     "waits": waits,
@@ -158,7 +177,7 @@ FIGURES = {
     "start": start,
     "documents": documents,
 }
-"""The parts beside the job."""
+"""The parts of callboard alone."""
 ON_REQUEST = {"instructions": instructions}
 """Parts that run only when they are named: they take long, and need a program that few have."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from benchmarks.contest import ratio, spread
 from benchmarks.environments import PEERS, REQUIREMENTS
+from benchmarks.fan_out import TITLES as FAN_OUT
 from benchmarks.figures import instructions, start
 from benchmarks.figures.documents import LIBRARIES
 from benchmarks.goals import GOALS, ROW_GOALS
@@ -57,6 +58,7 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None, *, brief: b
         "start": "\n".join(_rows(answers, "start", start.TITLES, ("seconds", "megabytes", "modules"))),
         "documents": "\n".join(_rows(answers, "documents", _documents(brief=brief), ("seconds", "megabytes"))),
         "job": "\n".join(_job(answers, brief=brief)),
+        "fan_out": "\n".join(_rows(answers, "fan_out", FAN_OUT, ("seconds", "cpu_ms"))),
         "instructions": "\n".join(_instructions(answers, brief=brief)),
         "goals": "\n".join(_goals(answers)),
     }
@@ -125,7 +127,7 @@ def _instructions(answers: Answers, *, brief: bool) -> Iterator[str]:
             yield _row([instructions.TITLES[row], value, _median(jobs)])
 
 
-COLUMNS = {"seconds": "s", "megabytes": "MB", "modules": "modules"}
+COLUMNS = {"seconds": "s", "megabytes": "MB", "modules": "modules", "cpu_ms": "CPU ms a subtask"}
 
 
 def _rows(answers: Answers, part: str, row_titles: Mapping[str, str], keys: Sequence[str]) -> Iterator[str]:

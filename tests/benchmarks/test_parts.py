@@ -13,7 +13,8 @@ import pytest
 import forks
 from benchmarks.contest import hold
 from benchmarks.environments import PEERS, default_cache, is_made, python_of
-from benchmarks.parts import FIGURES, JOB_VARIANTS, Sizes, job
+from benchmarks.fan_out import WIDTHS
+from benchmarks.parts import FIGURES, JOB_VARIANTS, QUICK, Sizes, fan_out, job
 from benchmarks.record import Appended, Emitted, taped
 from callboard.messages import EventName, Task, TaskResult
 from support import PATIENCE
@@ -48,6 +49,21 @@ def test_every_part_beside_the_job_gives_figures(run, part):
     assert set(answers) == {part}
     assert not any("error" in answer for answers_of in answers[part].values() for answer in answers_of)
     assert part == "waits" or "| --- |" in said
+
+
+def test_eight_subtasks_are_measured_at_each_width(run):
+    answers, said = run("--only", "fan_out", "--no-peers")
+    assert set(answers["fan_out"]) == {"fan_out/board-8", "fan_out/board-4", "fan_out/board-1"}
+    assert all(each["seconds"] > 0 and each["cpu_ms"] > 0 for said in answers["fan_out"].values() for each in said)
+    assert "one after the other" in said
+
+
+def test_langgraph_fans_out_as_wide():
+    if not is_made("langgraph", default_cache()):
+        pytest.skip("LangGraph has no environment: python -m benchmarks makes it")
+    questions = fan_out(QUICK, {"langgraph-sqlite": python_of("langgraph", default_cache())})
+    answers = hold([each for each in questions if "langgraph" in each.row], 1, 60.0, print)
+    assert all(answers[f"fan_out/langgraph-sqlite-{width}"][0]["seconds"] > 0 for width in WIDTHS)
 
 
 @SLOW

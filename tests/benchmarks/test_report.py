@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import fan_out
 from benchmarks.contest import Spread
 from benchmarks.figures import start
 from benchmarks.figures.documents import LIBRARIES
@@ -105,6 +106,15 @@ def test_documents_have_a_row_for_each_measured_call():
     ]
 
 
+def test_fan_out_has_a_row_for_each_measured_width():
+    answers = {"fan_out/board-8": [{"seconds": 1.25, "cpu_ms": 2.0, "round": 0}]}
+    answers["fan_out/langgraph-sqlite-8"] = [{"seconds": 1.05, "cpu_ms": 1.0, "round": 0}]
+    assert sections(answers)["fan_out"].splitlines()[2:] == [
+        "| callboard, journal `process`, log, 8 at once | 1.25 | 2 | ≤ 1.3 s | yes |",
+        "| LangGraph, `AsyncSqliteSaver`, 8 at once | 1.05 | 1 |  |  |",
+    ]
+
+
 def test_row_that_failed_is_named_in_its_table():
     answers = start_answers(libraries=(0.2, 30.0, 300)) | {"start/docs": [{"error": "status 2", "round": 0}]}
     assert "| `callboard docs` | failed | failed | failed | ≤ 0.4 s |  |" in sections(answers)["start"]
@@ -112,6 +122,7 @@ def test_row_that_failed_is_named_in_its_table():
 
 def test_goals_of_rows_name_rows_that_are_measured():
     rows = {f"start/{row}" for row in start.TITLES} | {f"documents/{row}" for row in ROWS}
+    rows |= {f"fan_out/{row}" for row in fan_out.TITLES}
     assert {goal.above[0] for goal in ROW_GOALS} <= rows
 
 
@@ -172,7 +183,7 @@ def test_a_section_that_is_missing_is_refused():
 
 def test_the_document_has_every_section_once_and_shows_the_plot():
     names = re.findall(r"<!-- measured: (\w+) -->", DOCUMENT)
-    assert sorted(names) == ["documents", "goals", "instructions", "job", "machine", "start"]
+    assert sorted(names) == ["documents", "fan_out", "goals", "instructions", "job", "machine", "start"]
     assert "(benchmarks.svg)" in DOCUMENT
 
 
