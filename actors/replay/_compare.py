@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.replay._tape import Tape
     from callboard.actors.states import Run
-    from callboard.messages import Action, Outcome, Task
+    from callboard.messages import Action, Outcome, PlannedSubtask, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,7 @@ def facts(message: Message) -> dict[str, JsonValue]:  # noqa: C901 - one match, 
                 "the actions": [_shown(action) for action in decision.actions],
                 "the target": decision.target.id if decision.target is not None else "",
                 "the subtask": decision.subtask,
+                "the subtasks": [_described(planned) for planned in decision.group],
                 "the questions": [question.text for question in decision.questions],
                 "the controls to annotate": list(decision.reannotate),
                 "the results": [f"{result.tool}: {result.status.value}" for result in record.results],
@@ -228,6 +229,10 @@ def _ending(outcome: Outcome, output: JsonValue, artifacts: tuple[str, ...]) -> 
     """
     named: dict[str, JsonValue] = {"the outcome": outcome.value}
     return named if outcome in STOPPED else named | {"the output": output, "the files": list(artifacts)}
+
+
+def _described(planned: PlannedSubtask) -> JsonValue:
+    return {"target": planned.target.id, **planned.model_dump(include={"request", "after", "after_any"})}
 
 
 def _shown(action: Action) -> str:

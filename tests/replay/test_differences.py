@@ -7,6 +7,7 @@ import re
 import pytest
 
 from callboard import Task
+from callboard.actors.processing import _subtask_targets
 from callboard.actors.states import AppAgentStateManager, By, Move, WorkingState
 from callboard.messages import Coverage, InvalidAnswerError
 from callboard.models import AppResponse
@@ -69,6 +70,27 @@ def test_a_budget_that_is_lower_now(whole):
     found = whole.again(budget={"task": {"model_calls": 1}}).difference
     assert (found.what, found.expected, found.got) == ("the word", "step_done", "step_failed")
     assert "has used its 1 model calls" in found.because[-1]
+
+
+def test_another_order_of_subtasks(record, monkeypatch):
+    record.surface = MemoryServer(MemoryServer.window(), MemoryServer.window("two"))
+    members = [
+        {"Current Sub-Task": "a", "ControlText": "memo:one", "After": [], "AfterAny": []},
+        {"Current Sub-Task": "b", "ControlText": "memo:two", "After": [1], "AfterAny": []},
+    ]
+    record.run(
+        Task(id="t", request="x"), host=[{"Status": "ASSIGN", "Sub-Tasks": members}, FINISH], app=[FINISH, FINISH]
+    )
+    assert record.again().same
+    planned = _subtask_targets._planned
+
+    def unordered(*arguments):
+        return planned(*arguments).model_copy(update={"after": ()})
+
+    monkeypatch.setattr(_subtask_targets, "_planned", unordered)
+    difference = record.again().difference
+    assert (difference.address, difference.what) == ("host/t", "the subtasks")
+    assert '"after": [1]' in difference.expected
 
 
 def test_a_move_that_the_table_no_longer_has(whole, monkeypatch):
