@@ -1,4 +1,4 @@
-"""The fan-out of one task into eight subtasks: its size, its rows and its measurement.
+"""The fan-out of one task into eight subtasks.
 
 Only the standard library is imported, as in `benchmarks.protocol`.
 """
@@ -25,7 +25,7 @@ TITLES = {
 
 
 def measured(run: Callable[[float], None], parameters: dict[str, Any]) -> dict[str, float]:
-    """Measure one task whose decisions wait, and the CPU time of tasks whose decisions do not.
+    """Measure a task whose decisions wait, and the CPU time without waits.
 
     Args:
         run: Runs a task to its end, with a wait in seconds for each subtask's decision.

@@ -1,4 +1,4 @@
-"""One task of eight subtasks that need nothing of each other, at several widths.
+"""One task of eight independent subtasks, at several widths.
 
 The host assigns all of them in one answer. A subtask is one decision, which takes `wait` seconds, and one action. The
 answer to ``{"width": n, "wait": s, "runs": m}`` has the ``seconds`` of a task that waits, and the CPU milliseconds of a

@@ -1,6 +1,6 @@
-"""LangGraph: a host that fans out into eight branches with `Send`, and finishes when all have ended.
+"""LangGraph: a host that fans out into eight branches.
 
-A branch decides and acts in one node. Checkpoints are in SQLite.
+It uses `Send`, and finishes when all have ended. A branch decides and acts in one node. Checkpoints are in SQLite.
 """
 # mypy: disable-error-code="import-not-found,misc,untyped-decorator"
 
