@@ -61,6 +61,9 @@ _THINKS = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.DOTALL | re.IG
 _DECISION = "decision"
 """The folded key of an answer's decision."""
 
+_MOST_PROBLEMS = 10
+"""Maximum number of problems of an answer that its model is told."""
+
 _NO_TOOL = frozenset({"", "none", "null", "no_action", "n/a"})
 """Names that models use for calling no tool."""
 
@@ -346,7 +349,11 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
     try:
         return schema.model_validate(_flat(content, inside[0]) if len(inside) == 1 else content)
     except ValidationError as error:
-        raise InvalidAnswerError("; ".join(problem_of(problem) for problem in error.errors())) from error
+        problems = error.errors(include_url=False)
+        reasons = [problem_of(problem) for problem in problems[:_MOST_PROBLEMS]]
+        if len(problems) > len(reasons):
+            reasons.append(f"and {len(problems) - len(reasons)} more")
+        raise InvalidAnswerError("; ".join(reasons)) from error
 
 
 def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:

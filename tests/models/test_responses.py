@@ -33,6 +33,12 @@ def refused(kind: type[AgentResponse], content: object) -> str:
     return str(info.value)
 
 
+def test_answer_with_many_problems_names_the_first_ten():
+    told = refused(HostResponse, {"Status": "ASSIGN", "Sub-Tasks": [{"Order": 1}] * 2000})
+    assert told.count("unknown key") == 10
+    assert told.endswith("Sub-Tasks.9.Order: unknown key; and 1990 more")
+
+
 # The samples of the agents' specifications, as they stand there.
 
 HOST_ASSIGNS = """
