@@ -487,7 +487,8 @@ class Run:
                     Cause(reason=f"the subtask {result.run_id} ended as {result.outcome.value}", where=result.address)
                     for result in failures
                 ]
-                return (*ends, *(cause for result in failures[:1] for cause in result.causes))
+                deciding = [result for result in failures if result.outcome is outcome]
+                return (*ends, *(cause for result in deciding[:1] for cause in result.causes))
             case SubtaskEnding() as ended:
                 reason = f"the subtask {ended.run_id} ended as {ended.result.outcome.value}"
                 return (Cause(reason=reason, where=ended.result.address), *ended.result.causes)

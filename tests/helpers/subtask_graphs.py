@@ -150,6 +150,17 @@ def outcome_of(case, endings):
     return outcomes[0] if case.planned and outcomes else Outcome.FINISHED
 
 
+def reasons_of(case, endings):
+    """Work out a task's first causes: the open failures of its last group, and the cause of the one that decides."""
+    outcome = outcome_of(case, endings)
+    if outcome is Outcome.FINISHED:
+        return []
+    last = case.groups[0] if len(endings) == len(case.groups[0]) else case.groups[-1]
+    failures = [ending for ending in endings[-len(last) :] if ending.outcome is not Outcome.FINISHED]
+    deciding = next(ending for ending in failures if ending.outcome is outcome)
+    return [*(f"the subtask t~{failed.number} ended as {failed.outcome.value}" for failed in failures), deciding.reason]
+
+
 def visible_to(case, number):
     """Give the subtasks that one sees: all before its group, and those of it that it comes after, directly or not."""
     first = 0

@@ -17,7 +17,7 @@ from callboard import FunctionModel, Outcome, Settings, Supervisor, Task
 from callboard.messages import PlanStep, SubtaskResult, numbers_before, open_failures
 from callboard.testing import MemoryServer, assert_replays
 from group_world import WINDOWS, GroupWorld, ending_of, mark
-from subtask_graphs import Case, Member, cases, endings_of, outcome_of, own_ending, stop_reason, visible_to
+from subtask_graphs import Case, Member, cases, endings_of, outcome_of, own_ending, reasons_of, stop_reason, visible_to
 from support import PATIENCE
 
 CASES = 600
@@ -45,6 +45,8 @@ def ends_as_the_plain_model_says(case, tmp_path):
     else:
         assert all(is_end_or_stopped(world, ending, endings) for ending in endings)
     assert result.outcome is outcome_of(case, endings)
+    reasons = reasons_of(case, endings)
+    assert [cause.reason for cause in result.causes][: len(reasons)] == reasons
     assert [ending.number for ending in endings] == [*range(1, len(endings) + 1)]
     assert world.width <= case.width
     marks = Counter(text for _, _, text in world.surface.effects)
