@@ -21,6 +21,7 @@ from callboard.messages import (
     Question,
     RequestExpired,
     Shared,
+    SharedEntry,
     SharedQuery,
     StepDone,
     SubtaskEnding,
@@ -71,14 +72,14 @@ class _Page:
     """The unfinished tasks of the conversation."""
     tasks: set[str] = field(default_factory=set)
     """All tasks of the conversation."""
-    authors: dict[str, str] = field(default_factory=dict)
-    """The addresses of agents, by run."""
     entry_keys: set[tuple[str, int | str]] = field(default_factory=set)
     """The keys of requests, subtask results and notes that have an entry: after a crash they are sent again."""
     open_requests: dict[str, Question | ApprovalRequest] = field(default_factory=dict)
     """The open questions and approvals."""
-    shared: collections.deque[Shared] = field(default_factory=collections.deque)
-    """The entries that agents are shown."""
+    assigns: dict[str, Assign] = field(default_factory=dict)
+    """The work of the runs, without results of others."""
+    shared: list[SharedEntry] = field(default_factory=list)
+    """The entries that agents are shown; those of a group in the order of its numbers."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class ReadShared:
     """A query for the shared entries, and the callback for its answer."""
 
     query: SharedQuery
-    answer: Callable[[tuple[Shared, ...]], None]
+    answer: Callable[[tuple[SharedEntry, ...]], None]
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Blackboard(ScheduledActor):
         settings: BlackboardSettings,
         crashed: Callable[[BaseException], None],
         scheduler: Scheduler,
-        shared: dict[str, tuple[Shared, ...]],
+        shared: dict[str, tuple[SharedEntry, ...]],
     ) -> None:
         """Create it; `shared` takes the entries shown to agents, by conversation."""
         super().__init__(scheduler)
@@ -197,12 +198,13 @@ class Blackboard(ScheduledActor):
             case TaskResult():
                 self._end(row.task_id)
             case Assign(token=token) if token:
-                page.authors[message.run_id] = message.address
+                page.assigns[message.run_id] = message.lean()
                 if message.host is None and not self._has_entry(page, (message.run_id, message.round)):
                     self._add(page, Board.REQUESTS, "user", row)
                     self._share(row, Board.REQUESTS, "the user", message.request)
             case StepDone():
-                self._add(page, Board.TRAJECTORIES, page.authors.get(row.run_id, ""), row)
+                by = page.assigns.get(row.run_id)
+                self._add(page, Board.TRAJECTORIES, "" if by is None else by.address, row)
             case SubtaskEnding(result=result) if not self._has_entry(page, (result.run_id, 0)):
                 self._add(page, Board.SUBTASKS, result.address, row)
             case Question() | ApprovalRequest():
@@ -222,7 +224,7 @@ class Blackboard(ScheduledActor):
             case Note(call_id=call_id, author=author, text=text):
                 if not (call_id and self._has_entry(page, (call_id, text))):
                     self._add(page, Board.NOTES, author, row)
-                    self._share(row, Board.NOTES, author, text)
+                    self._share(row._replace(run_id=message.run_id), Board.NOTES, author, text)
 
     def _page(self, task_id: str) -> _Page:
         session = self._sessions.get(task_id, task_id)
@@ -243,9 +245,14 @@ class Blackboard(ScheduledActor):
             return
         session = self._sessions.get(row.task_id, row.task_id)
         page = self._pages[session]
-        page.shared.append(Shared(board=board, author=author, text=shown(text)))
-        if len(page.shared) > self._settings.shown:
-            page.shared.popleft()
+        entry = SharedEntry(Shared(board=board, author=author, text=shown(text)), page.assigns.get(row.run_id))
+        page.shared.insert(_position(page.shared, entry.by), entry)
+        # No agent is shown more, and an agent that sees one entry of a run sees all of its entries.
+        of_run = [index for index, other in enumerate(page.shared) if other.run_id == entry.run_id]
+        if len(of_run) > self._settings.shown:
+            del page.shared[of_run[0]]
+        if len(page.shared) > self._settings.rows + self._settings.shown:
+            del page.shared[0]
         self._shared_by_session[session] = tuple(page.shared)
 
     def _add(self, page: _Page, board: Board, author: str, row: Row) -> None:
@@ -285,6 +292,20 @@ def _answer(request: Question | ApprovalRequest | None, reply: Answer | Approval
             return f"{'approved' if approved else 'rejected'} {tools}{f': {reason}' if reason else ''}"
         case _:
             return ""
+
+
+def _position(entries: Sequence[SharedEntry], by: Assign | None) -> int:
+    """Return the position of a new entry.
+
+    It is the end, but before those of later members of its group, which work beside it: so the order does not depend on
+    which was faster.
+    """
+    if by is not None and by.group:
+        for position, other in enumerate(entries):
+            same = other.by is not None and (other.by.task_id, other.by.group) == (by.task_id, by.group)
+            if same and other.by is not None and other.by.number > by.number:
+                return position
+    return len(entries)
 
 
 def _entry(author: str, row: Row) -> BlackboardEntry:

@@ -34,7 +34,9 @@ from callboard.messages._blackboard import (
     Board,
     Note,
     Shared,
+    SharedEntry,
     SharedQuery,
+    entries_for,
     shown,
 )
 from callboard.messages._check_schemas import largest_pattern
@@ -296,6 +298,7 @@ __all__ = [
     "ServerHealth",
     "SettingsError",
     "Shared",
+    "SharedEntry",
     "SharedQuery",
     "Span",
     "Step",
@@ -341,6 +344,7 @@ __all__ = [
     "did_you_mean",
     "each_text",
     "encodable",
+    "entries_for",
     "expression_size",
     "field_descriptions",
     "fits",

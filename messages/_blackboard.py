@@ -5,11 +5,17 @@ Its agents and the host program share them.
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
 from callboard.messages._base import Message, TaskId, Term, Timestamp, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from callboard.messages._handoff import Assign
 
 HOST_PROGRAM = "the host program"
 
@@ -52,6 +58,11 @@ class Note(Message):
     call_id: str = ""
     """The tool call that posted it. A call that is repeated after a crash posts the note again; it counts once."""
 
+    @property
+    def run_id(self) -> str:
+        """The run of that call; empty for the host program."""
+        return self.call_id.rsplit(".", 2)[0]
+
 
 MOST_CHARACTERS = 500
 """The longest text of one entry that agents see, in characters."""
@@ -74,10 +85,38 @@ class Shared(Value):
     text: str
 
 
+@dataclass(frozen=True)
+class SharedEntry:
+    """An entry that agents see, and the work that made it."""
+
+    shared: Shared
+    by: Assign | None
+    """None for an entry of the host program."""
+
+    @property
+    def run_id(self) -> str:
+        """The id of that work; empty without any."""
+        return "" if self.by is None else self.by.run_id
+
+
+def entries_for(assign: Assign, entries: Iterable[SharedEntry]) -> Iterator[Shared]:
+    """Select the entries that an agent may see at its work.
+
+    A member of a group sees those of the members that it comes after, as it sees their results, and none of others of
+    its group: they may come sooner or later.
+    """
+    sees = {assign.number, *(() if assign.member is None else assign.member.sees)}
+    for entry in entries:
+        by = entry.by
+        beside = by is not None and by.group and (by.task_id, by.group) == (assign.task_id, assign.group)
+        if by is None or not beside or by.number in sees:
+            yield entry.shared
+
+
 class SharedQuery(Message):
     """Read the part of a task's blackboard that agents see.
 
-    DATA_COLLECTION does so. The reply is a tuple of `Shared`.
+    DATA_COLLECTION does so. The reply is a tuple of `SharedEntry`.
     """
 
     kind: Literal["shared_query"] = "shared_query"

@@ -5,22 +5,20 @@ Actions run if the policy, a pause and the surface allow them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
-
-from pydantic import ValidationError
 
 from callboard.actors.commands import IDENTITY
 from callboard.actors.processing._action_list import CHANGED, UNSEEN, ActionList, changes
 from callboard.actors.processing._phases import Acted
-from callboard.messages import Action, AgentStatus, Held, ResultStatus, Target, TargetKind, agent_kind
+from callboard.actors.processing._started_windows import in_windows, starts_of
+from callboard.messages import Action, AgentStatus, Held, ResultStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
-    from callboard.messages import CommandResult, Decision, Observation
+    from callboard.messages import Decision, Observation
 
 
 async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -74,90 +72,10 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
 
     Assigned applications are started, in the order of their subtasks, and their windows get these.
     """
-    starts = [start for _, start in _starts(context, decision)]
+    starts = [start for _, start in starts_of(context, decision)]
     if starts:
         decision = decision.model_copy(update={"actions": (*decision.actions, *starts)})
     return in_windows(context, run, await act(context, run, observation, decision))
-
-
-def _starts(context: Context, decision: Decision) -> list[tuple[int, Action]]:
-    """Return the starts of assigned applications, by the subtask's index."""
-    calls = [
-        (index, context.services.toolbox.start_of(target))
-        for index, target in enumerate(_assigned_targets(decision))
-        if target.kind is TargetKind.APPLICATION
-    ]
-    return [(index, call) for index, call in calls if call is not None]
-
-
-def _assigned_targets(decision: Decision) -> tuple[Target, ...]:
-    alone = () if decision.target is None else (decision.target,)
-    return tuple(planned.target for planned in decision.group) or alone
-
-
-def in_windows(context: Context, run: Run, acted: Acted) -> Acted:
-    """Assign subtasks to the windows that were opened for them.
-
-    This happens once the whole list has run. Parts of it may have run in earlier steps, before an approval or a pause.
-    """
-    starts = _starts(context, acted.decision)
-    if not starts or acted.held:
-        return acted
-    calls = acted.decision.actions[-len(starts) :]
-    if [call.tool for call in calls] != [start.tool for _, start in starts]:
-        return acted  # they could not be started when this was decided
-    steps = (*(record.results for record in run.records), acted.results)
-    results = {result.call_id: result for step in steps for result in step}
-    started = [results[call.call_id] for call in calls if call.call_id in results]
-    if any(result.status is ResultStatus.DRY_RUN for result in started):
-        return replace(acted, decision=_without_windows(run, acted.decision))
-    if len(started) < len(calls) or any(result.status is not ResultStatus.SUCCESS for result in started):
-        return acted
-    if any(isinstance(result.value, str) for result in started):  # one ran before a crash, and its answer is lost
-        return replace(acted, decision=_decide_again(acted.decision))  # the model will see the windows
-    windows = list(_assigned_targets(acted.decision))
-    for (index, _), result in zip(starts, started, strict=True):
-        windows[index] = _window(windows[index], result)
-    return replace(acted, decision=_assigned_to(acted.decision, windows))
-
-
-def _window(application: Target, started: CommandResult) -> Target:
-    """Return the window that a start opened, for the application's agents."""
-    try:
-        window = Target.model_validate(started.value, strict=False)
-    except ValidationError as error:
-        msg = f"{started.tool} answered with no target: {error}"
-        raise TypeError(msg) from error
-    return next(iter(window.offers({agent_kind(application.address)})), window)
-
-
-def _assigned_to(decision: Decision, targets: Sequence[Target]) -> Decision:
-    if not decision.group:
-        return decision.model_copy(update={"target": targets[0]})
-    pairs = zip(decision.group, targets, strict=True)
-    group = tuple(planned.model_copy(update={"target": target}) for planned, target in pairs)
-    return decision.model_copy(update={"group": group})
-
-
-def _decide_again(decision: Decision) -> Decision:
-    """Make a HostAgent look and decide again, instead of assigning its subtasks."""
-    return decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None, "group": ()})
-
-
-def _without_windows(run: Run, decision: Decision) -> Decision:
-    """Continue a dry run, which has no windows to work in.
-
-    A plan, or a step of one, that names an application is over: its next decision would be the same. It fails if it had
-    to return an output of a type.
-    """
-    assign = run.assign
-    follows = bool(assign.plan) or (assign.plan_step is not None and assign.plan_step.target is not None)
-    if not follows:
-        return _decide_again(decision)
-    if assign.output_schema is None:
-        return decision.model_copy(update={"status": AgentStatus.FINISH.value, "target": None, "group": ()})
-    why = "a dry run starts no application, so that this step has no output"
-    return decision.model_copy(update={"status": AgentStatus.FAIL.value, "target": None, "group": (), "comment": why})
 
 
 async def act_held(context: Context, run: Run, observation: Observation) -> Acted:

@@ -20,6 +20,7 @@ from callboard.messages import (
     ResultStatus,
     ToolTimeoutError,
     encodable,
+    entries_for,
     shown,
 )
 from callboard.surfaces import Server, ToolError, observed
@@ -79,7 +80,8 @@ async def with_shared(context: Context, run: Run, collect: Collect) -> Observati
     own_requests = {assign.request, assign.task_request}
     if max(map(len, own_requests)) > MOST_CHARACTERS:
         own_requests = set(map(shown, own_requests))
-    shared = tuple([entry for entry in entries if not (entry.board is Board.REQUESTS and entry.text in own_requests)])
+    latest = list(entries_for(assign, entries))[-context.services.settings.blackboard.shown :]
+    shared = tuple([entry for entry in latest if not (entry.board is Board.REQUESTS and entry.text in own_requests)])
     return observation.model_copy(update={"shared": shared}) if shared else observation
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing._act import in_windows
 from callboard.actors.processing._action_list import CHANGED, ActionList, changes
 from callboard.actors.processing._collect import mark, quiet
+from callboard.actors.processing._started_windows import in_windows
 from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
 from callboard.messages import (
     AskedQuestion,

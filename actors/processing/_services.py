@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Settings
     from callboard.journal import Journal
-    from callboard.messages import Shared, Target, Task
+    from callboard.messages import SharedEntry, Target, Task
     from callboard.models import AgentResponse, Model, TaskModels
 
-    Answered = Callable[[tuple[Shared, ...]], None]
+    Answered = Callable[[tuple[SharedEntry, ...]], None]
 
 TRIES, SECONDS = 3, 10.0
 """Attempts and their timeout: a blackboard restarted after a crash has lost pending queries."""
@@ -43,14 +43,14 @@ class SharedNotes:
     def __init__(self) -> None:
         self.ask: Callable[[SharedQuery, Answered], bool] | None = None
         """Send a query and the callback for its answer; return whether the actor exists."""
-        self.pages: Mapping[str, tuple[Shared, ...]] | None = None
+        self.pages: Mapping[str, tuple[SharedEntry, ...]] | None = None
         """The entries by conversation, kept up to date by the actor.
 
         None while the actor restarts: then it has to be asked. The actor runs on the thread of the steps, so a step
         sees all entries that were kept before it began.
         """
 
-    async def read(self, run: Run) -> tuple[Shared, ...]:
+    async def read(self, run: Run) -> tuple[SharedEntry, ...]:
         """Ask the actor for a conversation's shared entries; empty without a blackboard.
 
         Raises:
@@ -60,7 +60,7 @@ class SharedNotes:
             return ()
         query = SharedQuery(task_id=run.assign.task_id)
         for _ in range(TRIES):
-            awaited_entries = Awaited[tuple["Shared", ...]]()
+            awaited_entries = Awaited[tuple["SharedEntry", ...]]()
             self.ask(query, awaited_entries.settle)
             try:
                 async with asyncio.timeout(SECONDS):

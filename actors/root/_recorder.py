@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Scheduler
     from callboard.journal import Row
-    from callboard.messages import Assign, Shared
+    from callboard.messages import Assign, SharedEntry
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Recorder:
         dispatch.on(BlackboardQuery, self.read)
         dispatch.on(BlackboardCrashed, lambda _: self.rebuild())
 
-    def _start(self, task_ids: Sequence[str]) -> dict[str, tuple[Shared, ...]]:
+    def _start(self, task_ids: Sequence[str]) -> dict[str, tuple[SharedEntry, ...]]:
         """Start a blackboard, and return the entries that it publishes to agents."""
-        pages: dict[str, tuple[Shared, ...]] = {}
+        pages: dict[str, tuple[SharedEntry, ...]] = {}
         self._blackboard = Blackboard.start(self._settings, self._crashed, self._scheduler, pages)
         self.fill(task_ids)
         return pages
@@ -77,7 +77,7 @@ class Recorder:
 
         self._journal.append((), rebuilt)
 
-    def _publish(self, pages: dict[str, tuple[Shared, ...]]) -> None:
+    def _publish(self, pages: dict[str, tuple[SharedEntry, ...]]) -> None:
         self._shared.pages = pages
 
     def picture_path(self, picture: bytes) -> str:
