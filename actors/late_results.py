@@ -97,7 +97,13 @@ class JobResults:
         emit = self._stream.emit
         tell_phases(emit, returned.run, returned.phases)  # no event of a step's end has them
         result_type = type(returned.result).__name__
-        emit(EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=result_type)
+        emit(
+            EventName.MESSAGE_STALE,
+            task_id=returned.task_id,
+            run_id=returned.run.assign.run_id,
+            agent=self.address,
+            message=result_type,
+        )
 
     def take(  # noqa: PLR0917 - bound
         self,

@@ -25,6 +25,7 @@ from callboard.messages._base import (
     Value,
     agent_kind,
     is_of_task,
+    number_of,
 )
 from callboard.messages._blackboard import (
     MOST_CHARACTERS,
@@ -354,6 +355,7 @@ __all__ = [
     "largest_pattern",
     "maker",
     "new_task_id",
+    "number_of",
     "numbers_before",
     "one_line",
     "open_failures",

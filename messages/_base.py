@@ -57,6 +57,12 @@ def is_of_task(name: str, task_id: str) -> bool:
     return name.startswith((f"{task_id}~", f"{task_id}/"))
 
 
+def number_of(run_id: str) -> int:
+    """Return the number of a run's subtask; 0 for a HostAgent's run."""
+    number = run_id.replace("/", "~").rpartition("~")[2]
+    return int(number) if number.isdecimal() else 0
+
+
 class Term(StrEnum):
     """An enumeration of strings that serializes fast.
 

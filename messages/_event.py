@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from callboard.messages._base import Message, RunId, Seconds, Term, Timestamp
+from callboard.messages._base import Message, RunId, Seconds, Term, Timestamp, number_of
 
 
 class EventName(Term):
@@ -25,6 +25,7 @@ class EventName(Term):
     TASK_RESUMED = "task.resumed"
     ROUND_STARTED = "round.started"
     ROUND_ENDED = "round.ended"
+    SUBTASK_PLANNED = "subtask.planned"
     SUBTASK_QUEUED = "subtask.queued"
     SUBTASK_ASSIGNED = "subtask.assigned"
     SUBTASK_ENDED = "subtask.ended"
@@ -98,3 +99,8 @@ class Event(Message):
     duration: Seconds | None = None
     data: dict[str, JsonValue] = Field(default_factory=dict)
     """Further facts. In the event's class, its keys are fields."""
+
+    @property
+    def number(self) -> int:
+        """The number of its subtask, from 1; 0 without one."""
+        return number_of(self.run_id)

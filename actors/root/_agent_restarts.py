@@ -94,8 +94,10 @@ class AgentRestarts:
             self.jobs.cancel(run.token)
         delay = self.restarts.crashed(address, error) if runs else None
         causes = Cause.chain(error, where=address)
+        origin = {"task_id": runs[0][1].task_id, "run_id": runs[0][1].run_id} if len(runs) == 1 else {}
         self.recorder.emit(
             EventName.AGENT_CRASHED,
+            **origin,
             agent=address,
             causes=[f"{cause.exception}: {cause.reason}" for cause in causes],
             restart=delay,

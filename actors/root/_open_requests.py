@@ -219,21 +219,21 @@ class PeopleClocks:
         dispatch.on(RequestExpired, self.expire)
 
     def _take(self, ask: Ask) -> None:
-        record = self._running(ask, type(ask).__name__)
+        record = self._running(ask)
         if record is not None and record.stopping is None and not self.open_requests.has(ask.id):
             self.ask(ask)
 
     def _take_call(self, asks: CallAsks) -> None:
-        record = self._running(asks.question, "CallAsks")
+        record = self._running(asks.question)
         if record is None or record.stopping is not None or record.suspended:
             asks.reply(None)
         else:
             self.ask(asks.question, asks.reply)
 
-    def _running(self, ask: Ask, message: str) -> TaskRecord | None:
+    def _running(self, ask: Ask) -> TaskRecord | None:
         record = self.tasks.running(ask.task_id, ask.run_id, ask.token)
         if record is None:
-            self.recorder.stale(ask.task_id, message)
+            self.recorder.stale(ask)
         return record
 
     def _take_answer(self, answer: Answer | ApprovalAnswer) -> concurrent.futures.Future[Any]:

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Scheduler
     from callboard.journal import Row
-    from callboard.messages import Assign, SharedEntry
+    from callboard.messages import (
+        ApprovalRequest,
+        Assign,
+        AssignGroup,
+        Question,
+        RoundEnding,
+        SharedEntry,
+        SubtaskEnding,
+        SubtaskResult,
+    )
 
 
 @dataclass(frozen=True)
@@ -96,9 +105,38 @@ class Recorder:
         """Emit an event of an assignment."""
         self._stream.emit(name, task_id=assign.task_id, run_id=assign.run_id, agent=assign.address, **data)
 
-    def stale(self, task_id: str, message: str) -> None:
+    def planned(self, assign: Assign) -> None:
+        """Emit the event of a group's member."""
+        member = assign.member
+        if member is not None:
+            self.emit_of(
+                EventName.SUBTASK_PLANNED,
+                assign,
+                request=assign.request,
+                group=member.first,
+                after=list(member.after),
+                after_any=list(member.after_any),
+            )
+
+    def ended(self, assign: Assign, result: SubtaskResult) -> None:
+        """Emit the event of a subtask's end."""
+        self.emit_of(
+            EventName.SUBTASK_ENDED,
+            assign,
+            outcome=result.outcome.value,
+            causes=[cause.reason for cause in result.causes],
+            duration=result.usage.seconds,
+        )
+
+    def stale(self, message: Assign | AssignGroup | SubtaskEnding | RoundEnding | Question | ApprovalRequest) -> None:
         """Emit an event for a message that came too late."""
-        self._stream.emit(EventName.MESSAGE_STALE, task_id=task_id, agent="supervisor", message=message)
+        self._stream.emit(
+            EventName.MESSAGE_STALE,
+            task_id=message.task_id,
+            run_id=message.run_id,
+            agent="supervisor",
+            message=type(message).__name__,
+        )
 
     def read(self, query: BlackboardQuery) -> concurrent.futures.Future[BlackboardView]:
         """Ask the blackboard for the page of a task's conversation."""

@@ -57,7 +57,7 @@ class Rounds:
         """Hand a HostAgent's subtask over."""
         record = self.tasks.get(assign.task_id)
         if record is None or record.stopping is not None:
-            self.recorder.stale(assign.task_id, "Assign")
+            self.recorder.stale(assign)
             return
         if record.knows(assign.run_id):
             return  # its HostAgent crashed, and repeats its last message after the restart
@@ -81,13 +81,7 @@ class Rounds:
         record, result = self._running(ending), ending.result
         if record is None:
             return
-        self.recorder.emit_of(
-            EventName.SUBTASK_ENDED,
-            record.runs[ending.run_id],
-            outcome=result.outcome.value,
-            causes=[cause.reason for cause in result.causes],
-            duration=result.usage.seconds,
-        )
+        self.recorder.ended(record.runs[ending.run_id], result)
         self.handover.leave(record, ending.run_id, ending.token)
         record.end_subtask(result)
         if record.target is None:
@@ -120,5 +114,5 @@ class Rounds:
     def _running(self, ending: RunEnd) -> TaskRecord | None:
         record = self.tasks.running(ending.task_id, ending.run_id, ending.token)
         if record is None:
-            self.recorder.stale(ending.task_id, type(ending).__name__)
+            self.recorder.stale(ending)
         return record

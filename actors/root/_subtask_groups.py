@@ -41,11 +41,12 @@ class SubtaskGroups:
         """Take the subtasks of a HostAgent's answer."""
         record = self.tasks.get(group.task_id)
         if record is None or record.stopping is not None:
-            self.recorder.stale(group.task_id, "AssignGroup")
+            self.recorder.stale(group)
             return
         for assign in group.assigns:
             if not record.knows(assign.run_id):  # else its HostAgent crashed, and repeats its last message
                 record.runs[assign.run_id] = record.planned[assign.run_id] = assign
+                self.recorder.planned(assign)
         self.settle(record)
 
     def _settle_again(self, request: SettleGroups) -> None:

@@ -131,7 +131,9 @@ class TaskControl:
         del record.runs[run.run_id]
         record.planned.pop(run.run_id, None)
         if run.number:
-            record.end_subtask(never_ran(run, cancel.outcome, (cause,)))
+            result = never_ran(run, cancel.outcome, (cause,))
+            self.recorder.ended(run, result)
+            record.end_subtask(result)
         self.run_waits.update(run.task_id)
 
     def pause(self, wish: Pause | Resume) -> bool:

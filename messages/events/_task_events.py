@@ -105,6 +105,20 @@ class RoundEnded(TypedEvent):
     """Why it did not finish, the nearest cause first."""
 
 
+class SubtaskPlanned(TypedEvent):
+    """A subtask was assigned with others, and waits for its turn."""
+
+    name: Literal[EventName.SUBTASK_PLANNED] = EventName.SUBTASK_PLANNED
+    request: Datum[str]
+    """The work, in words."""
+    group: Datum[int]
+    """The number of the first subtask of its group."""
+    after: Datum[tuple[int, ...]] = ()
+    """The numbers of the subtasks that must have finished before it begins."""
+    after_any: Datum[tuple[int, ...]] = ()
+    """The numbers of the subtasks that must have ended before, with any outcome."""
+
+
 class SubtaskQueued(TypedEvent):
     """A subtask waits for its target, which another one uses."""
 
@@ -122,7 +136,7 @@ class SubtaskAssigned(TypedEvent):
 
 
 class SubtaskEnded(TypedEvent):
-    """A subtask is over; `duration` is the time spent in its jobs."""
+    """A subtask is over, or never began; `duration` is its jobs' time."""
 
     name: Literal[EventName.SUBTASK_ENDED] = EventName.SUBTASK_ENDED
     outcome: Datum[Outcome]

@@ -52,6 +52,9 @@ class Notes:
     def emit_of(self, name, assign, **fields):
         self.events.append((name, assign.task_id))
 
+    def ended(self, assign, _result):
+        self.events.append((EventName.SUBTASK_ENDED, assign.task_id))
+
 
 class Office:
     """Hand-overs and stops, and their objects: tasks for one window, each with its agent's first work."""

@@ -160,11 +160,12 @@ def test_assignment_event_has_its_task_run_and_agent(record, stream):
 
 def test_late_message_has_an_event(record, stream):
     feed = stream.open()
-    record().stale("task-1", "Assign")
+    record().stale(ASSIGN)
     event = feed.get(PATIENCE)
-    assert (event.name, event.task_id, event.agent, event.data) == (
+    assert (event.name, event.task_id, event.number, event.agent, event.data) == (
         EventName.MESSAGE_STALE,
         "task-1",
+        2,
         "supervisor",
         {"message": "Assign"},
     )

@@ -73,10 +73,10 @@ class RunningCalls:
         try:
             return await self._elicit(call, params)
         except DeclinedError as error:
-            guard = call.guard if call is not None else None
-            task_id = guard.command.task_id if guard is not None and guard.command is not None else ""
+            command = call.guard.command if call is not None and call.guard is not None else None
+            origin = {} if command is None else {"task_id": command.task_id, "run_id": command.run_id}
             about = {"server": self._server, "tool": call.tool if call is not None else "", "reason": str(error)}
-            self._tell(EventName.QUESTION_DECLINED, task_id=task_id, **about)
+            self._tell(EventName.QUESTION_DECLINED, **origin, **about)
             return ElicitResult(action="decline")
 
     async def _elicit(self, call: _Running | None, params: ElicitRequestParams) -> ElicitResult:

@@ -291,7 +291,7 @@ async def test_a_question_without_a_call_is_declined():
     calls = RunningCalls("desk", lambda name, **data: events.append(data), asks=True)
     assert (await calls.elicit(None, PARAMS)).action == "decline"
     why = "no calls are running, and nothing tells which one it belongs to"
-    assert events == [{"task_id": "", "server": "desk", "tool": "", "reason": why}]
+    assert events == [{"server": "desk", "tool": "", "reason": why}]
 
 
 NEWER = """
