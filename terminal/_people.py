@@ -7,26 +7,34 @@ from __future__ import annotations
 
 import contextlib
 import json
-import queue
 import sys
-import threading
 import time
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from callboard.actors.states import STOP
-from callboard.messages import AnswerRefusedError, ApprovalRequest, AtDeadline, EventName, NotWaitingError, Question
-from callboard.terminal._text import plain
+from callboard.messages import (
+    AnswerRefusedError,
+    ApprovalRequest,
+    AtDeadline,
+    EventName,
+    NotWaitingError,
+    Question,
+)
+from callboard.terminal._line_reader import LineReader
+from callboard.terminal._text import cut, numbered, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
     from callboard.actors.client import TaskHandle
     from callboard.messages import Event, Observation, Task
+    from callboard.terminal._board import AgentRow, TaskDisplay
 
 
 NO_INPUT = "--no-input"
@@ -88,44 +96,6 @@ def attendance(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
     return Attendance(yes=yes, absent="" if sys.stdin.isatty() else "no terminal")
 
 
-class LineReader:
-    """Reads lines on a thread of its own.
-
-    Ctrl-C, deadlines and answers from elsewhere are handled meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._ended = threading.Event()
-        threading.Thread(target=self._main, name="callboard-keyboard", daemon=True).start()
-
-    def _main(self) -> None:
-        with contextlib.suppress(OSError):  # the terminal is gone, which ends the input
-            for line in sys.stdin:
-                self._lines.put(line)
-        self._ended.set()
-
-    def line(self) -> str | None:
-        """Return the next line with its line break.
-
-        None while there is none. After the end of the input (Ctrl-D) it is always the empty text: no more input can
-        come.
-        """
-        ended = self._ended.is_set()  # checked first: the last line may come between the two
-        try:
-            return self._lines.get_nowait()
-        except queue.Empty:
-            return "" if ended else None
-
-    def drop(self) -> None:
-        """Drop the lines typed before a question.
-
-        The end of the input stays.
-        """
-        while not self._lines.empty():
-            self._lines.get()
-
-
 _SHOWN_CONTROLS = 12
 _ASKED = {EventName.APPROVAL_REQUESTED, EventName.QUESTION_ASKED}
 _SETTLED = {EventName.APPROVAL_ANSWERED, EventName.QUESTION_ANSWERED}
@@ -142,11 +112,19 @@ _AT_DEADLINE = {
 class TerminalPeople:
     """Shows the requests of tasks to a person, and submits answers.
 
-    Requests are shown one at a time.
+    Requests are shown one at a time, with the subtask that each belongs to; their agents wait, and others work on.
     """
 
-    def __init__(self, handles: Sequence[TaskHandle], console: Console, attendance: Attendance) -> None:
+    def __init__(
+        self,
+        handles: Sequence[TaskHandle],
+        console: Console,
+        attendance: Attendance,
+        boards: Mapping[str, TaskDisplay] = MappingProxyType({}),
+    ) -> None:
+        """Create it; the tasks' `boards` know their subtasks."""
         self._handles = {handle.task_id: handle for handle in handles}
+        self._boards = boards
         self._console = console
         self._attendance = attendance
         self._open: dict[str, ApprovalRequest | Question] = {}
@@ -156,6 +134,8 @@ class TerminalPeople:
         self._current_id = ""
         self._texts: list[str] = []
         self._keyboard: LineReader | None = None
+        self._expired: list[str] = []
+        """Requests whose deadlines passed while another one was shown."""
 
     @property
     def asking(self) -> bool:
@@ -165,6 +145,11 @@ class TerminalPeople:
         """
         return bool(self._open)
 
+    @property
+    def prompting(self) -> bool:
+        """True while a prompt waits for input."""
+        return bool(self._current_id)
+
     def see(self, event: Event) -> None:
         """Record new requests, and remove answered ones, from any source."""
         if event.name in _ASKED:
@@ -172,14 +157,37 @@ class TerminalPeople:
             request = event.data.get("request")
             if isinstance(request, dict):
                 self._pictures[str(request.get("id"))] = str(event.data.get("picture", ""))
-        elif event.name in _SETTLED or event.name in {EventName.TASK_CANCELLING, EventName.TASK_ENDED}:
+        elif event.name in _SETTLED:
             answer = event.data.get("answer")
-            all_of_it = {ask.id for ask in self._open.values() if ask.task_id == event.task_id}
-            gone = {str(answer.get("id"))} if isinstance(answer, dict) else all_of_it
-            for request_id in gone & self._open.keys():
-                del self._open[request_id]
-                if request_id == self._current_id:
-                    self._current_id, self._texts = "", []
+            if isinstance(answer, dict) and answer.get("id") in self._open:
+                self._close(self._open[str(answer["id"])], _ended_by(answer), expired=bool(answer.get("expired")))
+        elif event.name in {EventName.TASK_CANCELLING, EventName.TASK_ENDED}:
+            reason = str(event.data.get("reason", "the task ended"))
+            for ask in tuple(self._open.values()):
+                if ask.task_id == event.task_id and event.run_id in {"", ask.run_id}:
+                    self._close(ask, f"no longer asked: {reason}")
+
+    def _close(self, ask: ApprovalRequest | Question, end: str, *, expired: bool = False) -> None:
+        """Remove a request that was not answered here.
+
+        If it is shown, or its deadline passed, the person is told.
+        """
+        del self._open[ask.id]
+        notice = f"{self._whose(ask)}: {end}"
+        if ask.id == self._current_id:
+            self._current_id, self._texts = "", []
+            self._console.print(Text(f"\n{notice}", style="yellow"))
+        elif expired:
+            self._expired.append(notice)
+
+    def _whose(self, ask: ApprovalRequest | Question) -> str:
+        """Name the subtask of a request, and its agent."""
+        subtask = self._subtask(ask)
+        return plain(ask.address) if subtask is None else f"subtask {subtask.number}, {plain(ask.address)}"
+
+    def _subtask(self, ask: ApprovalRequest | Question) -> AgentRow | None:
+        board = self._boards.get(ask.task_id)
+        return None if board is None else board.subtask(ask.run_id)
 
     def look(self, task_id: str) -> None:
         """Load the requests that are open now."""
@@ -191,39 +199,57 @@ class TerminalPeople:
 
     def poll(self) -> None:
         """Show the next request, or submit the typed answer. Never blocks."""
+        self._answer_unattended([ask for ask in self._open.values() if not self._attendance.leaves(ask)])
+        if not self._current_id:
+            self._tell_expired()
         if not self._open:
             return
         ask = next(iter(self._open.values()))
-        if not self._attendance.leaves(ask):
-            self._answer_unattended(ask)
-            return
         if self._current_id != ask.id:
-            self._current_id, self._texts = ask.id, []
-            self._show(ask)
-            if limit := until(ask):
-                self._console.print(Text(limit, style="dim"))
-            if self._keyboard is None:
-                self._keyboard = LineReader()
-            self._keyboard.drop()
-            self._prompt(ask)
+            self._begin(ask)
         line = self._keyboard.line() if self._keyboard is not None else None
         if line is not None:
             if not line.endswith("\n"):
                 self._console.print()  # at the end of the input no Enter ended the line of the prompt
             self._typed(ask, line.strip())
 
-    def _answer_unattended(self, ask: ApprovalRequest | Question) -> None:
-        del self._open[ask.id]
-        self._answered.add(ask.id)
+    def _tell_expired(self) -> None:
+        for notice in self._expired:
+            self._console.print(Text(notice, style="yellow"))
+        self._expired = []
+
+    def _begin(self, ask: ApprovalRequest | Question) -> None:
+        """Show a request, and prompt for its answer."""
+        self._current_id, self._texts = ask.id, []
         self._show(ask)
-        with contextlib.suppress(NotWaitingError):  # its deadline came first
-            if self._attendance.yes and isinstance(ask, ApprovalRequest):
-                self._handles[ask.task_id].approve(ask.id, by=self._attendance.by)
-                said = f"approved ({self._attendance.by})"
-            else:
-                how = self._attendance.absent
-                said = f"{self._decline(ask, how, 'no person is here to approve it')} ({how})"
-            self._console.print(Text(said, style="dim"))
+        if others := len(self._open) - 1:
+            self._console.print(Text(f"{numbered(others, 'other request')} will be asked after it", style="dim"))
+        if limit := until(ask):
+            self._console.print(Text(limit, style="dim"))
+        if self._keyboard is None:
+            self._keyboard = LineReader()
+        self._keyboard.drop()
+        self._prompt(ask)
+
+    def _answer_unattended(self, asks: Sequence[ApprovalRequest | Question]) -> None:
+        """Answer requests that no person is asked.
+
+        They do not wait for the answer to an open prompt.
+        """
+        for ask in asks:
+            del self._open[ask.id]
+            self._answered.add(ask.id)
+            self._show(ask)
+            with contextlib.suppress(NotWaitingError):  # its deadline came first
+                if self._attendance.yes and isinstance(ask, ApprovalRequest):
+                    self._handles[ask.task_id].approve(ask.id, by=self._attendance.by)
+                    said = f"approved ({self._attendance.by})"
+                else:
+                    how = self._attendance.absent
+                    said = f"{self._decline(ask, how, 'no person is here to approve it')} ({how})"
+                self._console.print(Text(said, style="dim"))
+        if asks and self._current_id:
+            self._prompt(self._open[self._current_id])
 
     def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> str:
         """Submit the safe answer, and describe it."""
@@ -237,11 +263,13 @@ class TerminalPeople:
         return "not answered, so the task is cancelled"
 
     def _show(self, ask: ApprovalRequest | Question) -> None:
+        words = f"asks: {plain(asked(ask))}" if isinstance(ask, Question) else f"asks for approval: {plain(ask.reason)}"
+        self._console.print(Text(f"\n{plain(ask.address)} {words}", style="bold yellow"))
+        if (subtask := self._subtask(ask)) is not None:
+            self._console.print(Text(f"  subtask {subtask.number}: {cut(plain(subtask.subtask))}", style="dim"))
         if isinstance(ask, Question):
-            self._console.print(Text(f"\n{plain(ask.address)} asks: {plain(asked(ask))}", style="bold yellow"))
             self._show_picture(ask)
             return
-        self._console.print(Text(f"\n{plain(ask.address)} asks for approval: {plain(ask.reason)}", style="bold yellow"))
         for action in ask.actions:
             call = f"  {action.tool} {json.dumps(action.arguments, ensure_ascii=False)}"
             self._console.print(Text(plain(call)))
@@ -290,9 +318,18 @@ class TerminalPeople:
             self._prompt(ask)
             return
         except NotWaitingError:
-            self._console.print(Text("too late: the request is no longer open", style="red"))
+            self._console.print(Text(f"too late: the request of {self._whose(ask)} is no longer open", style="red"))
         self._open.pop(ask.id, None)
         self._current_id, self._texts = "", []
+
+
+def _ended_by(answer: Mapping[str, object]) -> str:
+    """Describe the end of a request that was not answered here."""
+    if answer.get("expired"):
+        return f"no answer in time, so {_AT_DEADLINE[AtDeadline(str(answer['then']))]}"
+    if answer.get("withdrawn"):
+        return "no longer asked"
+    return f"answered by {plain(str(answer.get('by') or 'another program'))}"
 
 
 def until(ask: ApprovalRequest | Question) -> str:

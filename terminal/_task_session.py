@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import signal
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from rich.console import Console
+    from rich.text import Text
 
     from callboard.actors.client import TaskHandle
     from callboard.messages import Task, TaskResult
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 
 _TICK = 0.1
+_HELD_LINES = 1_000
+"""The most lines that wait while a prompt is open; older ones are dropped. The journal has all events."""
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _STOP_SECONDS = 1.0
 """The time limit of each part at an early end: long enough to kill the commands of shells."""
@@ -154,7 +158,8 @@ def _watch(
     interrupts: Interrupts,
     stage: TaskSession,
 ) -> None:
-    people = TerminalPeople(handles, stage.console, stage.attendance)
+    people = TerminalPeople(handles, stage.console, stage.attendance, boards)
+    lines: deque[Text] = deque(maxlen=_HELD_LINES)
     for handle in handles:
         people.look(handle.task_id)
     with Picture(stage) as picture:
@@ -171,8 +176,16 @@ def _watch(
             elif stage.live and events.empty():  # a picture costs more than an event
                 picture.draw(boards.values())
             if line is not None and not stage.live:
-                stage.console.print(line, soft_wrap=True)
+                lines.append(line)
+            if not people.prompting:
+                _print_all(lines, stage.console)
             people.poll()
+    _print_all(lines, stage.console)
+
+
+def _print_all(lines: deque[Text], console: Console) -> None:
+    while lines:
+        console.print(lines.popleft(), soft_wrap=True)
 
 
 class Picture:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from callboard.messages import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 GOOD, BAD = "green", "bold red"
 
@@ -58,6 +62,18 @@ def short(path: Path) -> str:
     """Return a path relative to the current folder, if it is inside."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Format numbers; three or more in a row as a range."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run) for run in runs)
+    return ", ".join(part for run in parts for part in run)
 
 
 def numbered(number: int, thing: str) -> str:

@@ -134,8 +134,8 @@ def test_progress_is_printed_line_by_line_without_a_terminal(call: Call) -> None
     lines = call("run", EXAMPLE).stdout.splitlines()
     for told in (
         "host/sales_report-1  working → delegating",
-        "app/word/sales.docx  starts: Extract the sales table",
-        "app/excel/report.xlsx  insert_chart: success",
+        "1 app/word/sales.docx  starts: Extract the sales table",
+        "2 app/excel/report.xlsx  insert_chart: success",
     ):
         assert any(line.endswith(f" s  {told}") for line in lines), told
 
@@ -572,8 +572,8 @@ def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: Task
     rows = [line.split("  ") for line in drawn(board, 9.5)]
     found = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert ["host/t", "delegating", "make a chart", "1", "9.5 s"] in found
-    assert ["app/word/sales.docx", "failed", "read the table", "2", "2.0 s"] in found
-    assert ["app/excel/report.xlsx", "working", "draw it", "3", "6.5 s"] in found
+    assert ["app/word/sales.docx", "failed", "1. read the table", "2", "2.0 s"] in found
+    assert ["app/excel/report.xlsx", "working", "2. draw it", "3", "6.5 s"] in found
 
 
 def test_a_message_that_came_too_late_is_no_work_of_an_agent(board: TaskDisplay) -> None:
@@ -587,14 +587,14 @@ def test_a_message_that_came_too_late_is_no_work_of_an_agent(board: TaskDisplay)
 
 
 def test_the_display_shows_what_happened_last(board: TaskDisplay) -> None:
-    assert drawn(board, 9.5)[-1] == "    5.00 s  app/excel/report.xlsx  insert_chart: failure, no numbers"
+    assert drawn(board, 9.5)[-1].rstrip() == "    5.00 s  2 app/excel/report.xlsx  insert_chart: failure, no numbers"
 
 
 def test_display_names_a_skipped_action_once(board: TaskDisplay) -> None:
     why = "skipped, because insert_chart failed before it"
     line = board.see(at(6, EventName.COMMAND_ENDED, 2, "app/x", tool="format_cells", status="skipped", error=why))
     assert line is not None
-    assert line.plain == f"    6.00 s  app/x  format_cells: {why}"
+    assert line.plain == f"    6.00 s  2 app/x  format_cells: {why}"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
@@ -602,6 +602,68 @@ def test_the_display_fits_the_terminal(board: TaskDisplay, width: int) -> None:
     lines = drawn(board, 9.5, width)
     assert max(map(len, lines)) <= width
     assert sum("/" in line for line in lines) >= 3
+
+
+def group(*after: tuple[int, ...]) -> TaskDisplay:
+    """A task whose subtasks were assigned together, each with those that it comes after."""
+    board = TaskDisplay("t", "report all regions")
+    board.see(at(0, EventName.ROUND_STARTED, request="report all regions", round=1))
+    for number, before in enumerate(after, 1):
+        order = {"after": list(before), "after_any": [], "group": 1}
+        board.see(at(1, EventName.SUBTASK_PLANNED, number, f"app/{number}", request=f"part {number}", **order))
+    return board
+
+
+def test_waiting_rows_name_the_subtasks_that_they_wait_for() -> None:
+    board = group((), (), (), (1, 2, 3), (2, 4))
+    for number in (1, 2, 3):
+        board.see(at(2, EventName.SUBTASK_ASSIGNED, number, f"app/{number}", request=f"part {number}"))
+    rows = [re.split(r"\s{2,}", line.strip()) for line in drawn(board, 5)]
+    assert ["app/1", "starting", "1. part 1", "0", "3.0 s"] in rows
+    assert ["app/4", "after 1-3", "4. part 4"] in rows
+    assert ["app/5", "after 2, 4", "5. part 5"] in rows
+    board.see(at(6, EventName.SUBTASK_ENDED, 2, "app/2", outcome="failed", causes=["no"]))
+    board.see(at(6, EventName.SUBTASK_ENDED, 4, "app/4", outcome="cancelled", causes=["it comes after subtask 2"]))
+    rows = [re.split(r"\s{2,}", line.strip()) for line in drawn(board, 7)]
+    assert ["app/2", "failed", "2. part 2", "0", "4.0 s"] in rows
+    assert ["app/4", "cancelled", "4. part 4"] in rows
+    assert ["app/5", "waiting", "5. part 5"] in rows
+
+
+def test_lines_carry_the_numbers_of_subtasks_that_wait() -> None:
+    board = TaskDisplay("t", "report")
+    board.see(at(0, EventName.ROUND_STARTED, request="report", round=1))
+    order = {"after": [1], "after_any": [2, 3], "group": 1}
+    line = board.see(at(1, EventName.SUBTASK_PLANNED, 4, "app/4", request="write it", **order))
+    assert line is not None
+    assert line.plain == "    1.00 s  4 app/4  waits for 1-3: write it"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_long_names_are_folded_and_lines_keep_their_margin(width: int) -> None:
+    board = group((), ())
+    agent = "app/word/the-quarterly-report-of-the-eastern-and-western-regions-final-2.docx"
+    board.see(at(2, EventName.SUBTASK_ASSIGNED, 1, agent, request="read the sales by month " * 4))
+    board.see(at(3, EventName.COMMAND_ENDED, 3, agent, tool="read_table", status="failure", error="no table " * 20))
+    lines = drawn(board, 9, width)
+    assert max(map(len, lines)) <= width
+    first, *more = lines[next(number for number, line in enumerate(lines) if "3.00 s" in line) :]
+    assert more
+    assert all(line.startswith(" " * 12) for line in more)
+    assert agent in "".join("".join([first, *more]).split())
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_waiting_rows_are_hidden_before_those_that_work(width: int) -> None:
+    board = group(*[() if number < 4 else (1,) for number in range(1, 17)])
+    for number in range(1, 4):
+        board.see(at(2, EventName.SUBTASK_ASSIGNED, number, f"app/{number}", request=f"part {number}"))
+    console = Console(width=width, height=16, record=True, file=io.StringIO())
+    console.print(pictures([board], 1030, console))
+    lines = console.export_text().splitlines()
+    assert len(lines) <= 16
+    assert re.match(r"\d+ more wait for others", lines[0])
+    assert [number for number in range(1, 4) if not any(f" {number}. part" in line for line in lines)] == []
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
