@@ -10,5 +10,6 @@ from callboard.actors.states import HostAgentStateManager
 class HostAgent(Agent):
     """Plan tasks, assign their subtasks and report their outcomes.
 
+    It waits while the subtasks of an answer work, one or several at once.
     There is one for each conversation, at ``host/<its first task>``.
     """

@@ -22,7 +22,7 @@ class AgentStatus(_Status):
     SCREENSHOT = "SCREENSHOT"
     """Works on a fresh capture, in which only the named controls are annotated."""
     ASSIGN = "ASSIGN"
-    """Waits for the end of a subtask that it assigned."""
+    """Waits for the ends of the subtasks that it assigned."""
     PENDING = "PENDING"
     """Waits for a person's answer."""
     CONFIRM = "CONFIRM"

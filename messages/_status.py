@@ -17,7 +17,7 @@ class RunStatus(Value):
     address: Address
     request: str
     leased: bool
-    """Whether it has its target and works; otherwise it waits for the target."""
+    """Whether it has its target and works; otherwise it waits for the target, or for other subtasks."""
 
 
 class TaskStatus(Value):
@@ -67,7 +67,7 @@ class TaskProgress(Message):
     running_subtasks: int = Field(default=0, ge=0)
     """Subtasks whose agents have their targets."""
     waiting_subtasks: int = Field(default=0, ge=0)
-    """Subtasks that wait for their targets."""
+    """Subtasks that wait for their targets, or for other subtasks."""
     steps: int = Field(default=0, ge=0)
     """Steps that agents have begun, HostAgents included."""
     planned_steps: int = Field(default=0, ge=0)

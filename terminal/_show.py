@@ -28,6 +28,7 @@ from callboard.messages import (
     StepDone,
     StepFailure,
     SubtaskEnding,
+    number_of,
     paired,
 )
 from callboard.terminal._board import probe_words
@@ -46,6 +47,7 @@ from callboard.terminal._people import asked
 from callboard.terminal._results import print_head, print_result
 from callboard.terminal._task_history import history_of
 from callboard.terminal._text import BAD, GOOD, plain
+from callboard.terminal._timeline import print_chart
 from callboard.terminal._undo_commands import undo_command
 
 if TYPE_CHECKING:
@@ -108,19 +110,24 @@ def _print_history(console: Console, history: TaskHistory, held: str, path: Path
         console.print(Text(f"ended     {moment(history.ended):%Y-%m-%d %H:%M:%S}", style="dim"))
     console.print()
     day = moment(history.submitted).date()
+    has_host = any(not assign.number for assign in history.assigned)
     for entry in history.entries:
         at = moment(entry.at)
         if at.date() != day:
             day = at.date()
             console.print(Text(f"{day:%Y-%m-%d}", style="dim"))
         head, *lines = _lines(entry.message)
-        title = Text(plain(entry.agent or "the task"), style="cyan")
+        number = number_of(entry.run_id) if has_host else 0
+        title = Text(f"{number} " if number else "", style="cyan").append(plain(entry.agent or "the task"))
         title.append(f"  {plain(head[0])}", style=head[1] or "default")
         _print_beside(console, f"{at:%H:%M:%S}.{at.microsecond // 100_000}  ", title)
         for line in (*lines, *_replied(entry.message, entry.reply)):
             _print_below(console, line)
     for run_id, unfinished in history.broken_off.items():
         _print_broken_off(console, history.agents.get(run_id, run_id), unfinished)
+    for assigned, group in history.groups:
+        console.print()
+        print_chart(console, history, assigned, group.assigns)
     console.print()
     if result is not None:
         print_result(console, result, undo_command(task, result, path or journal))
@@ -172,8 +179,8 @@ def _lines(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one mat
             yield f"asks for approval: {message.reason}", "yellow"
             yield from ((_call(action), "") for action in message.actions)
         case Cancel():
-            subtask = message.run_id.replace("/", "~").rpartition("~")[2]
-            yield f"{f'subtask {subtask} ' if subtask not in {'*', '0'} else ''}is stopped: {message.reason}", BAD
+            subtask = number_of(message.run_id)
+            yield f"{f'subtask {subtask} ' if subtask else ''}is stopped: {message.reason}", BAD
         case Pause(lacks=lacks):
             yield f"is paused: {lacks}" if lacks else "is paused", ""
         case Resume():

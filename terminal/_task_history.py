@@ -15,6 +15,7 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     Assign,
+    AssignGroup,
     Cancel,
     Event,
     EventName,
@@ -28,6 +29,7 @@ from callboard.messages import (
     StepDone,
     StepFailure,
     SubtaskEnding,
+    SubtaskResult,
     Task,
     TaskResult,
 )
@@ -73,6 +75,14 @@ class TaskHistory:
     """The progress of each unfinished step, by run."""
     assigned: list[Assign] = field(default_factory=list)
     """The assignments of agents, including those that wait for their target."""
+    groups: list[tuple[float, AssignGroup]] = field(default_factory=list)
+    """The subtasks that were assigned together, and when."""
+    begun_at: dict[str, float] = field(default_factory=dict)
+    """When each run first got its target."""
+    ended_at: dict[str, float] = field(default_factory=dict)
+    """When each subtask ended."""
+    results: dict[str, SubtaskResult] = field(default_factory=dict)
+    """The results of subtasks, by run."""
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -129,7 +139,7 @@ def history_of(rows: Iterable[Row]) -> TaskHistory | None:
     return history
 
 
-def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a case a message
+def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901, PLR0912 - one match, a case a message
     match row.message:
         case Event() as event:
             history.events.append(event)
@@ -137,6 +147,8 @@ def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a c
                 _enter(history, row)
         case Assign() as assign:
             _assigned(history, row, assign)
+        case AssignGroup() as group:
+            _planned(history, row.at, group)
         case SubtaskEnding() | RoundEnding() as ended:
             _ended(history, row, ended)
         case Question() | ApprovalRequest():
@@ -166,10 +178,19 @@ def _enter(history: TaskHistory, row: Row, run_id: str | None = None) -> None:
 
 def _assigned(history: TaskHistory, row: Row, assign: Assign) -> None:
     history.agents[assign.run_id] = assign.address
+    if assign.token:
+        history.begun_at.setdefault(assign.run_id, row.at)
     assignments = [(earlier.run_id, earlier.round) for earlier in history.assigned]
     history.assigned.append(assign)
     if (assign.run_id, assign.round) not in assignments:
         _enter(history, row, assign.run_id)
+
+
+def _planned(history: TaskHistory, at: float, group: AssignGroup) -> None:
+    """Record a group once: a HostAgent that crashed repeats it."""
+    if group.assigns[0].run_id not in history.agents:
+        history.groups.append((at, group))
+        history.agents.update((assign.run_id, assign.address) for assign in group.assigns)
 
 
 def _ended(history: TaskHistory, row: Row, ended: SubtaskEnding | RoundEnding) -> None:
@@ -178,6 +199,9 @@ def _ended(history: TaskHistory, row: Row, ended: SubtaskEnding | RoundEnding) -
     The journal has it from the agent and for its HostAgent.
     """
     history.broken_off.pop(ended.run_id, None)
+    if isinstance(ended, SubtaskEnding):
+        history.ended_at.setdefault(ended.run_id, row.at)
+        history.results[ended.run_id] = ended.result
     if not any(entry.message == ended for entry in history.entries):
         _enter(history, row, ended.run_id)
 

@@ -83,7 +83,7 @@ class ContinueHostAgentState(WorkingState, HostAgentState):
 
 @HostAgentStateManager.register(ASSIGN)
 class AssignHostAgentState(HostAgentState):
-    """Assign a subtask and wait for its result."""
+    """Assign subtasks, and wait until all of them have ended."""
 
     __slots__ = ()
 
@@ -111,7 +111,7 @@ class AssignHostAgentState(HostAgentState):
         return alone.model_copy(update=ends)
 
     def decide(self, run: Run) -> Move | None:
-        """Continue after the subtask's result.
+        """Continue once all assigned subtasks have ended.
 
         An error ends the round; in a round that follows one step of a plan, every outcome does. Of subtasks that were
         assigned together, the last one to end decides.
@@ -133,7 +133,7 @@ class AssignHostAgentState(HostAgentState):
                 return None
 
     def next_agent(self, run: Run) -> str:
-        """Return the address of the subtask's agent while it works."""
+        """Return the address of a lone subtask's agent while it works."""
         return run.last.address if isinstance(run.last, Assign) else run.assign.address
 
 
