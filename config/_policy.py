@@ -20,9 +20,9 @@ class PolicySettings(Section):
     rules: tuple[PolicyRule, ...] = ()
     """The operator's rules, in order; they precede the default ones."""
     defaults: bool = True
-    """Whether an action that deletes, overwrites, sends, installs, spends, launches, configures, leaves the workspace,
-    or is unknown, needs approval unless a rule decides otherwise. Overwriting files that a task names in `may_change`
-    needs none."""
+    """Whether an action that deletes, overwrites, sends, installs, spends, launches, configures, downloads, logs in,
+    leaves the workspace, or is unknown, needs approval unless a rule decides otherwise. Overwriting files that a task
+    names in `may_change` needs none."""
 
     explain: bool = False
     """Whether each decision includes the call's arguments and resources, even if no rule needs them."""

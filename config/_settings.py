@@ -14,6 +14,7 @@ import pydantic_settings
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
+from callboard.config._browser_settings import BrowserSettings
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._policy import PolicySettings, as_rules
 from callboard.config._providers import Provider
@@ -94,13 +95,15 @@ class Settings(DocumentedFields, BaseSettings):
     """Prompt files that replace the shipped ones."""
     secrets: dict[str, AnySecret] = Field(default_factory=dict)
     """Values that replace `${secret:NAME}` in tools' arguments, never shown to models, people or records: a text, or
-    `{value, tools, parameters, targets}` with patterns for the places where a model may name it."""
+    `{value, tools, parameters, targets, origins}` with patterns for the places where a model may name it."""
     documents: Documents = Documents()
     """The documents surface."""
     desktop: Desktop = Desktop()
     """The Linux desktop."""
     android: Android = Android()
     """Android devices."""
+    browser: BrowserSettings = BrowserSettings()
+    """The browser."""
     shells: dict[SurfaceName, ShellSettings] = Field(default_factory=dict)
     """Shells for LinuxAgents, by name."""
     surfaces: dict[SurfaceName, SurfacePlugin] = Field(default_factory=dict)

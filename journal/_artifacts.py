@@ -41,7 +41,7 @@ class Artifacts:
         self._folder: Path | None = None
         self._making = threading.Lock()
 
-    def keep(self, task_id: str, call_id: str, content: bytes, suffix: str) -> Path:
+    def keep(self, task_id: str, call_id: str, content: bytes, suffix: str, name: str = "") -> Path:
         """Write an artifact, and return its path.
 
         Only its user can read the file.
@@ -51,6 +51,7 @@ class Artifacts:
             call_id: The id of the tool call; part of the file name.
             content: The bytes to write.
             suffix: The suffix of the file name, such as ``.txt``.
+            name: The whole file name, in a folder of its own; empty: one made of the call's id.
 
         Raises:
             ValueError: If the content has more than `LARGEST` bytes.
@@ -62,7 +63,14 @@ class Artifacts:
         with journal_errors(self._journal or Path(tempfile.gettempdir()), "written"):
             folder = self._root() / folder_of(task_id)
             new_folders = [candidate for candidate in (folder.parent, folder) if own_folder(candidate)]
-            path, descriptor = _opened(folder, re.sub(r"[^A-Za-z0-9.]+", "-", call_id)[-_NAME:], suffix)
+            stem = re.sub(r"[^A-Za-z0-9.]+", "-", call_id)[-_NAME:]
+            if name:
+                folder = _new_folder(folder, stem)
+                new_folders.append(folder)
+                path = folder / (re.sub(r"[^\w. ()-]+", "-", name).strip(" .")[-_NAME:] or "file")
+                descriptor = create_own(path)
+            else:
+                path, descriptor = _opened(folder, stem, suffix)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 if self._durable:
@@ -121,6 +129,12 @@ def sweep(journal: Path, task_ids: Iterable[str]) -> None:
         for task_folder in folder.iterdir() if folder.is_dir() else ():
             if task_folder.name not in kept_names:
                 shutil.rmtree(task_folder, ignore_errors=True)
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    """Create a folder under an unused name."""
+    numbers = itertools.count(1)
+    return next(path for path in (folder / f"{name}-{number}" for number in numbers) if own_folder(path))
 
 
 def _opened(folder: Path, name: str, suffix: str) -> tuple[Path, int]:

@@ -85,6 +85,9 @@ class Secret(DocumentedFields, Value):
     targets: Annotated[tuple[str, ...], AnySequence] = ()
     """Patterns for the id or address of the target; empty for any. Calls of HostAgents, and of tools of third
     parties, have none."""
+    origins: Annotated[tuple[str, ...], AnySequence] = ()
+    """Patterns for the origins of pages that it may be put into, such as `https://shop.example`; empty for any. With
+    some, a model may insert it only by a browser's tools, which check the page right before."""
 
 
 def _as_secret(value: object) -> object:

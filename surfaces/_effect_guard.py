@@ -11,7 +11,7 @@ from callboard.messages import LeaseVoidError, encodable
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -67,6 +67,7 @@ class EffectGuard:
         "lease",
         "limit",
         "new_artifacts",
+        "origins",
         "pictures",
         "quiet_until",
         "saw_stop",
@@ -104,6 +105,8 @@ class EffectGuard:
         """The pictures in the tool's answer, as PNG."""
         self.new_artifacts: list[str] = []
         """The artifacts that did not exist before the call."""
+        self.origins: Mapping[str, tuple[str, ...]] = {}
+        """The patterns of origins of each secret in the call's arguments that has some."""
         self.saw_stop = False
         """Whether the tool was told that the supervisor stops; a failure after that may be an effect of the stop."""
         self._valid = True

@@ -25,6 +25,7 @@ SHIPPED: Mapping[str, str] = {
     "documents": "callboard.surfaces.documents:DocumentSurface",
     "desktop": "callboard.surfaces.desktop:DesktopSurface",
     "android": "callboard.surfaces.android:AndroidSurface",
+    "browser": "callboard.surfaces.browser:BrowserSurface",
     "shells": "callboard.surfaces.shell:ShellSurface",
 }
 """The built-in surfaces: the settings section with their options, and their class, imported on use."""
@@ -96,6 +97,8 @@ def surface_of(name: str, settings: Settings) -> NamedSurface | None:
         if isinstance(section, dict):  # a surface with several targets, each with its own section
             return shipped_surface(name, {name: _resolve_paths(section, settings)}) if section else None
         options = {key: getattr(section, key) for key in type(section).model_fields}
+        if name == "browser" and section.workspace is None:
+            options["workspace"] = settings.documents.workspace
         return shipped_surface(name, options) if section.wanted else None
     return NamedSurface(
         name, where, find_plugin(PluginGroup.SURFACES, plugin_section.plugin or name, where), plugin_section.options

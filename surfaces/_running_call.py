@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import mimetypes
 import time
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from callboard.messages import encodable
 from callboard.surfaces._effect_guard import current_guard
+from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -63,8 +65,11 @@ class CallKeeper(Protocol):
     def progress(self, text: str, share: float | None) -> None:
         """Report the call's progress."""
 
-    def artifact(self, content: bytes, suffix: str) -> Path:
-        """Write bytes into a new file and return its path."""
+    def artifact(self, content: bytes, suffix: str, name: str = "") -> Path:
+        """Write bytes into a new file and return its path.
+
+        Without a name, it is made of the call's id and the suffix.
+        """
         ...
 
     def waiting(self) -> AbstractContextManager[None]:
@@ -110,7 +115,23 @@ class Call:
         """
         return self._guard is not None and self._guard.given_up
 
-    def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream") -> Path:
+    def check_origin(self, origin: str) -> None:
+        """Check that the call's secrets may be put into a page.
+
+        They are those in its arguments. Call this right before they are put there.
+
+        Args:
+            origin: The origin of the page, or of the frame in it, such as ``https://shop.example``.
+
+        Raises:
+            ToolError: If one of them may not; nothing must be put into the page.
+        """
+        for name, patterns in self._guard.origins.items() if self._guard is not None else ():
+            if not any(fnmatch.fnmatchcase(origin, pattern) for pattern in patterns):
+                msg = f"the secret {name!r} is not for {origin or 'this page'}, but for {', '.join(patterns)}"
+                raise ToolError(msg)
+
+    def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream", *, name: str = "") -> Path:
         """Add a file, or bytes as a new file, to the results.
 
         Bytes are written into a folder beside the journal that only its user can read. The file is deleted when the
@@ -119,6 +140,7 @@ class Call:
         Args:
             content: The path of an existing file, or the bytes of a new one: at most 100 MB.
             mime_type: The type of bytes; it determines the file's suffix.
+            name: The name of a file of bytes, such as that of a download; without one it is made of the call's id.
 
         Raises:
             ValueError: If the content is too large, the file does not exist, or bytes are given without an agent.
@@ -136,7 +158,7 @@ class Call:
             raise ValueError(msg)
         else:
             guard.check()
-            path = guard.keeper.artifact(content, mimetypes.guess_extension(mime_type) or ".bin")
+            path = guard.keeper.artifact(content, mimetypes.guess_extension(mime_type) or ".bin", name)
         if guard is not None:
             with guard.committing():
                 guard.wrote(path, new=isinstance(content, bytes))

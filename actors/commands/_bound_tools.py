@@ -184,7 +184,8 @@ class LocalTool(BoundTool):
             controls=tuple(sorted(tool.controls)),
             offered=tool.offered,
         )
-        self.place = SecretPlace(tool.name, declared_secret(schema), target)
+        checks_origins = "origin" in surface.resource_kinds
+        self.place = SecretPlace(tool.name, declared_secret(schema), target, checks_origins)
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:

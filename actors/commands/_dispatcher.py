@@ -87,6 +87,7 @@ class Dispatcher:
                 guard.check()  # a void lease allows nothing, even if the tool never checks its guard
                 secret_place = None if command.program else tool.place
                 arguments = self._secrets.fill(command.task_id, command.parameters, secret_place)
+                guard.origins = self._secrets.origins(command.task_id, command.parameters)
                 value = _json_of(await tool.call(arguments, guard))
         except TimeoutError as failure:
             guard.void()

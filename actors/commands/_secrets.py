@@ -67,6 +67,8 @@ class SecretPlace:
     declared: frozenset[str] = frozenset()
     """The parameters that the tool declares as secret."""
     target: Target | None = None
+    checks_origins: bool = False
+    """Whether the tool checks the origin of the page that a secret is put into."""
 
     def granted(self, secret: Secret, parameter: str) -> bool:
         """Return whether a secret is granted to one of the tool's parameters.
@@ -81,6 +83,7 @@ class SecretPlace:
             (_fits(secret.parameters, parameter) if secret.parameters else parameter in self.declared)
             and (not secret.tools or _fits(secret.tools, self.tool))
             and (not secret.targets or _fits(secret.targets, *target_names))
+            and (not secret.origins or self.checks_origins)
         )
 
 
@@ -214,6 +217,17 @@ class Secrets:
             return REFERENCE.sub(value, text) if number is None else number
 
         return {name: each_text(argument, filled) for name, argument in arguments.items()}
+
+    def origins(self, task_id: str, arguments: Mapping[str, JsonValue]) -> dict[str, tuple[str, ...]]:
+        """Return the origins of pages for the secrets that arguments name.
+
+        Those that may be put into any page are left out.
+        """
+        if _BEGINS not in repr(arguments):
+            return {}
+        secrets = self._of(task_id)
+        names = secrets_named(dict(arguments)) & secrets.keys()
+        return {name: secrets[name].origins for name in sorted(names) if secrets[name].origins}
 
     def redact(self, task_id: str, message: _T) -> _T:
         """Replace values with references, in all texts of a message.

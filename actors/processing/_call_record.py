@@ -81,10 +81,10 @@ class CallRecord:
             EventName.TOOL_PROGRESS, self._run, call=command.call_id, tool=command.tool, text=redacted_text, **data
         )
 
-    def artifact(self, content: bytes, suffix: str) -> Path:
+    def artifact(self, content: bytes, suffix: str, name: str = "") -> Path:
         """Store a file beside the journal."""
         command = self._command
-        return self._context.services.journal.artifacts.keep(command.task_id, command.call_id, content, suffix)
+        return self._context.services.journal.artifacts.keep(command.task_id, command.call_id, content, suffix, name)
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:

@@ -132,7 +132,7 @@ class RecordedTool(BoundTool):
         schema = {"properties": {parameter: {} for parameter in parameters}, "additionalProperties": True}
         self.info = ToolInfo(name=name, description="", schema=schema, effect=effect)
         self.binds = {}
-        self.place = SecretPlace(name)
+        self.place = SecretPlace(name, checks_origins=True)  # no page gets it
         self._tape = tape
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:

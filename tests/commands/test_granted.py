@@ -9,6 +9,7 @@ from pydantic import SecretStr, ValidationError
 from callboard import EventName, ModelAnswer, ScriptedModel, Settings, Task, tool
 from callboard.actors.commands import SecretPlace
 from callboard.messages import Effect, Secret
+from callboard.surfaces import current_call
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, call
 
@@ -98,6 +99,36 @@ def test_the_long_form_names_where_a_secret_is_put_in(start, granted, filled, of
 NAMED = [logged_in(user="${secret:pw}", key="x"), FINISH]
 SCRIPT = [logged_in(user="$${secret:pw}", key="x"), FINISH]
 PROGRAMS = [lambda request: NAMED[request.call - 1], ScriptedModel({"app/memo/one": SCRIPT})]
+
+
+class Pages(Login):
+    """A surface that knows the origins of its pages."""
+
+    resource_kinds = ("origin",)
+    origin = "https://shop.example"
+
+    @tool(effect=Effect.ONCE)
+    def login(self, target: str, password: SecretStr, user: str = "", pins: list[str] | None = None) -> str:
+        """Log in."""
+        current_call().check_origin(self.origin)
+        self.effects.append((target, password.get_secret_value()))
+        return "welcome"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "is_filled"), [((), True), (("https://*.example",), True), (("https://bank.example",), False)]
+)
+def test_a_secret_is_put_only_into_pages_of_its_origins(start, patterns, is_filled):
+    surface = Pages(WINDOW)
+    secret = Secret(value=SecretStr(PASSWORD), origins=patterns)
+    supervisor = start(app=model(logged_in(), FINISH)[0], servers=[surface])
+    supervisor.submit(Task(request="log in", target=WINDOW.id, secrets={"pw": secret})).result(PATIENCE)
+    assert surface.effects == [(WINDOW.id, PASSWORD)] * is_filled
+
+
+def test_a_secret_for_pages_is_refused_to_tools_without_pages(start):
+    effects, refused, _ = run(start, Secret(value=SecretStr(PASSWORD), origins=("https://*",)), logged_in())
+    assert (effects, len(refused)) == ([], 1)
 
 
 @pytest.mark.parametrize("app", PROGRAMS, ids=["function", "script"])

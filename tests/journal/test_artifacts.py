@@ -58,3 +58,14 @@ def test_oversized_artifact_is_refused_before_anything_is_written(artifacts, tmp
     with pytest.raises(ValueError, match="an artifact has at most 3 bytes, this one has 4"):
         artifacts.keep("t", "c", b"1234", "")
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [("report.csv", "report.csv"), ("../../etc/passwd", "-..-etc-passwd"), ("", "c-1.txt"), ("..", "file")],
+)
+def test_a_named_artifact_keeps_its_name_in_a_folder_of_its_own(artifacts, tmp_path, name, stored):
+    paths = [artifacts.keep("t", "c", str(number).encode(), ".txt", name) for number in range(2)]
+    assert [path.read_bytes() for path in paths] == [b"0", b"1"]
+    assert paths[0].name == stored
+    assert all(path.is_relative_to(artifacts_of(tmp_path / "journal.db") / folder_of("t")) for path in paths)

@@ -1,0 +1,55 @@
+"""The browser's section of the settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from callboard.config._section import Section, Span
+
+
+class BrowserSettings(Section):
+    """The browser: tabs of Chromium or Chrome."""
+
+    executable: str | None = None
+    """The program: a path, a name on the path such as `chromium`, or `playwright` for Playwright's own. None: no
+    browser, unless `cdp_url` names a running one."""
+    cdp_url: str | None = Field(default=None, pattern=r"^(https?|wss?)://[^\s@]+$")
+    """The address of a running browser's debugging port, such as `http://127.0.0.1:9222`. It has to be on this machine,
+    unless `cdp_hosts` names its host."""
+    cdp_hosts: tuple[str, ...] = ()
+    """Hosts other than this machine that `cdp_url` may name. A program that controls the port controls the browser."""
+    profile: Literal["shared"] | Path | None = None
+    """A folder with a profile, whose logins all tasks have, and in which they take turns. `shared`: the profile of the
+    browser at `cdp_url`, with its open tabs. None: each conversation has an empty profile of its own."""
+    sandbox: bool = True
+    """Whether the browser isolates pages from this machine. It can't as root: run as another user instead."""
+    headless: bool = True
+    """Whether the browser has no windows."""
+    viewport: str = Field(default="1280x800", pattern=r"^[1-9]\d{2,3}x[1-9]\d{2,3}$")
+    """The width and height of pages, in pixels."""
+    grace: Span = 60.0
+    """The time that the browser and its tabs survive a killed program, so that the next one can take them over. Tabs
+    opened by a task are closed after the same time, from the end of their conversation's last task."""
+    workspace: Path | None = None
+    """The folder from which files may be uploaded. None: that of the documents surface; without one, none."""
+
+    @property
+    def wanted(self) -> bool:
+        """True if this surface is configured."""
+        return self.executable is not None or self.cdp_url is not None
+
+    @model_validator(mode="after")
+    def _names_one_browser(self) -> Self:
+        if self.executable is not None and self.cdp_url is not None:
+            msg = "names two browsers: give either `executable` or `cdp_url`"
+            raise ValueError(msg)
+        if self.profile == "shared" and self.cdp_url is None:
+            msg = "`profile: shared` is that of a running browser: give its `cdp_url`"
+            raise ValueError(msg)
+        if isinstance(self.profile, Path) and self.cdp_url is not None:
+            msg = "a running browser has its profile already: give `profile: shared`, or none"
+            raise ValueError(msg)
+        return self

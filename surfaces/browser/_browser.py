@@ -1,0 +1,312 @@
+"""Browser surface: each tab is a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urljoin, urlsplit
+
+from callboard.messages import Hazard, Look, Observation, Probe, Target, TargetKind
+from callboard.surfaces import current_call
+from callboard.surfaces._hazard_words import of_answer
+from callboard.surfaces._need import Need
+from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
+from callboard.surfaces.browser._control_tools import ControlTools, pressed_by
+from callboard.surfaces.browser._form_hazards import of_press
+from callboard.surfaces.browser._launch import BrowserLaunch, find_browser
+from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
+from callboard.surfaces.browser._open_browser import OpenBrowser
+from callboard.surfaces.browser._page_snapshot import MOST_TEXT
+from callboard.surfaces.browser._page_tools import PageTools
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.messages import Foreseen, Intent
+    from callboard.surfaces._stage import Stage
+    from callboard.surfaces.browser._tab import Tab
+
+_PACKAGES = "pip install 'callboard[browser]'"
+_PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
+_POINTED = frozenset({"click", "check", "drag", "download"})
+_MOST_URL = 2_000
+_ADDRESS = {"type": "string", "minLength": 1, "maxLength": 8_000, "description": "The address to open."}
+
+
+class BrowserSurface(Server):
+    """The surface of a browser's tabs.
+
+    Args:
+        executable: The program: a path, a name on the path, or ``playwright`` for Playwright's own browser.
+        cdp_url: The debugging port of a running browser, in place of a program.
+        cdp_hosts: The hosts other than this machine that it may name.
+        profile: The folder of a profile, ``shared`` for the running browser's, or None for an empty one for each
+            conversation.
+        sandbox: Whether the browser isolates pages from this machine.
+        headless: Whether it has no windows.
+        viewport: The width and height of pages.
+        grace: The seconds for which the browser stays, with its tabs, after this program is killed. Also the seconds
+            after a conversation's last task until its tabs are closed.
+        workspace: The folder from which files may be uploaded.
+    """
+
+    name = "browser"
+    pictures = True
+    blocks = False
+    resource_kinds = ("origin", "url")
+
+    def __init__(
+        self,
+        executable: str | None = None,
+        *,
+        cdp_url: str | None = None,
+        cdp_hosts: Sequence[str] = (),
+        profile: Literal["shared"] | Path | None = None,
+        sandbox: bool = True,
+        headless: bool = True,
+        viewport: str = "1280x800",
+        grace: float = 60.0,
+        workspace: Path | None = None,
+    ) -> None:
+        self._launch = BrowserLaunch(
+            executable=executable,
+            cdp_url=cdp_url,
+            cdp_hosts=tuple(cdp_hosts),
+            profile=profile,
+            sandbox=sandbox,
+            headless=headless,
+            viewport=viewport,
+        )
+        self._grace = self.closes_after = grace
+        self._browser: OpenBrowser | None = None
+        self._parts = (NavigationTools(self._tab), ControlTools(self._tab), PageTools(self._tab, workspace))
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
+        """Require the extra's packages, and the browser's program."""
+        needs = [Need.package(name, _PACKAGES) for name in ("playwright", "PIL")]
+        executable = options.get("executable")
+        if options.get("cdp_url") is None:
+            program = executable or "chromium"
+            needs.append(
+                Need(what=f"the program {program!r}", met=find_browser(program) is not None, command=_PROGRAMS)
+            )
+        return needs
+
+    async def open(self, stage: Stage) -> None:
+        """Start the browser, or connect to a running one.
+
+        A browser that an earlier process has left is taken over, with its tabs. If it has ended, their addresses are
+        opened again.
+
+        Raises:
+            SettingsError: If it may not be used in this way; the text gives the reason.
+            RuntimeError: If it can't be started.
+            ToolError: If it can't be reached.
+        """
+        self._launch.check()
+        self._browser = OpenBrowser(self._launch, stage.folder, self._grace if stage.lasting else 0.0)
+        await self._browser.open()
+
+    async def close(self) -> None:
+        """End the browser, or disconnect from one that was running before."""
+        browser, self._browser = self._browser, None
+        if browser is not None:
+            await browser.close()
+
+    def tools(self) -> tuple[SurfaceTool, ...]:
+        """Return the tools of AppAgents."""
+        return tuple(entry for part in self._parts for entry in collect(part))
+
+    async def targets(self) -> tuple[Target, ...]:  # type: ignore[override]
+        """List the tabs, and the browser that opens new ones."""
+        application = Target(
+            id=self.name,
+            name="Browser",
+            kind=TargetKind.APPLICATION,
+            address=f"app/{self.name}/*",
+            server=self.name,
+            takes={"type": "object", "properties": {"address": _ADDRESS}, "required": ["address"]},
+        )
+        return (*map(self._target, await self._open_browser().tabs()), application)
+
+    async def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target:
+        """Open an address in a new tab, which belongs to the task.
+
+        Raises:
+            ToolError: If it can't be opened; the tab is closed again.
+        """
+        address = full_address(str(arguments.get("address") or "about:blank"))
+        tab = await self._open_browser().new_tab(current_call().session)
+        try:
+            await open_address(tab, address)
+        except BaseException:
+            await tab.page.close()
+            raise
+        return self._target(tab)
+
+    async def stop(self, target: Target) -> None:
+        """Close a tab.
+
+        Raises:
+            ToolError: If it does not answer.
+        """
+        tab = await self._tab(target.id)
+        tab.dialog = None
+        await tab.run(tab.page.close())
+
+    async def observe(self, target: Target, look: Look) -> Observation:  # type: ignore[override]
+        """Observe a tab: its controls, its readable text, and its picture.
+
+        Raises:
+            ToolError: If it is closed, or does not answer.
+        """
+        tab = await self._tab(target.id)
+        if tab.dialog is not None:
+            return _dialog_observation(tab, tab.page.url[:_MOST_URL])
+        snapshot = await tab.snapshot(boxes=True)
+        controls = snapshot.controls()
+        if look.shown or tab.boxes is None:
+            tab.boxes = {control.id: control.box for control in controls if control.box is not None}
+        text, most = snapshot.text(), min(MOST_TEXT, look.budget.text)
+        notes = tab.notes if look.shown else []
+        if look.shown:
+            tab.notes = []
+        if len(text) > most:
+            notes = [*notes, f"The page has {len(text) - most:,} more characters of text; the tool read gives them."]
+        facts: dict[str, JsonValue] = {"url": snapshot.url[:_MOST_URL], "title": await tab.run(tab.page.title())}
+        return Observation(
+            controls=controls,
+            text=text[:most],
+            window=facts,
+            picture=await tab.picture() if look.picture else None,
+            fingerprint=snapshot.fingerprint(),
+            notes=tuple(notes),
+        )
+
+    async def fingerprint(self, target: Target) -> str:  # type: ignore[override]
+        """Return the fingerprint of a tab's parts, without a picture."""
+        tab = await self._tab(target.id)
+        if tab.dialog is not None:
+            return _dialog_observation(tab, "").fingerprint
+        snapshot = await tab.snapshot(boxes=tab.boxes is None)
+        if tab.boxes is None:
+            tab.boxes = {control.id: control.box for control in snapshot.controls() if control.box is not None}
+        return snapshot.fingerprint()
+
+    async def busy(self, target: Target) -> bool | None:  # type: ignore[override]
+        """Return True while the page or a part loads; else None."""
+        return (await self._tab(target.id)).is_busy or None
+
+    async def hazards(  # type: ignore[override]
+        self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
+    ) -> set[Hazard]:
+        """Return the hazards of the parts that a call presses.
+
+        They are looked up again right before the press.
+
+        Raises:
+            ToolError: If the tab is closed, or does not answer.
+        """
+        tab = await self._tab(target.id)
+        hazards = set[Hazard]()
+        if tool == "accept_dialog" and tab.dialog is not None:
+            hazards = of_answer("ok", [tab.dialog.message])
+        elif tool in _POINTED or tool == "press":
+            snapshot = await tab.snapshot()
+            control_id = str(arguments.get("control_id") or "")
+            node, enters = snapshot.node(control_id) if control_id else snapshot.focused, False
+            if tool == "press":
+                node, enters = pressed_by(node, str(arguments["keys"]))
+            if node is not None:
+                hazards = await of_press(tab.page, node, enters=enters)
+        tab.judged = hazards | ({Hazard.DOWNLOADS} if tool == "download" else set())
+        return hazards
+
+    def canonical(
+        self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]
+    ) -> Mapping[str, JsonValue]:
+        """Return the address of a call in one form.
+
+        Raises:
+            ToolError: If it is not that of a page.
+        """
+        if tool not in {"open", f"open_in_{self.name}"}:
+            return arguments
+        return {**arguments, "address": full_address(str(arguments["address"]))}
+
+    async def resources(  # type: ignore[override]
+        self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]
+    ) -> Collection[str]:
+        """Name the pages of a call.
+
+        The forms are ``url:<address>`` and ``origin:<origin>``. The pages are the tab's own, and the one that the call
+        opens.
+        """
+        urls: list[str] = []
+        if "address" in arguments and tool in {"open", f"open_in_{self.name}"}:
+            urls.append(str(arguments["address"]))
+        elif target is None:
+            return (UNKNOWN,)
+        else:
+            tab = await self._tab(target.id)
+            urls.append(tab.page.url)
+            if tool in _POINTED:
+                node = (await tab.snapshot()).node(str(arguments["control_id"]))
+                links = [node, *node.ancestors()] if node is not None else []
+                urls += [urljoin(tab.page.url, link.properties["url"]) for link in links if "url" in link.properties]
+        return tuple(dict.fromkeys(name for url in urls for name in _resources_of(url)))
+
+    async def probe(  # type: ignore[override]
+        self, target: Target | None, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str
+    ) -> Probe:
+        """Tell from a call's note whether it was begun.
+
+        A page does not tell whether a form was sent: a person is asked about a call that was begun.
+        """
+        if target is not None and not intent.noted:
+            return Probe.NOT_DONE
+        return Probe.UNKNOWN
+
+    def _open_browser(self) -> OpenBrowser:
+        if self._browser is None:
+            msg = "the browser is not open"
+            raise ToolError(msg)
+        return self._browser
+
+    async def _tab(self, tab_id: str) -> Tab:
+        return await self._open_browser().tab(tab_id)
+
+    def _target(self, tab: Tab) -> Target:
+        return Target(
+            id=tab.id,
+            name=tab.page.url[:_MOST_URL],
+            kind=TargetKind.WINDOW,
+            address=f"app/{self.name}/{tab.id}",
+            server=self.name,
+            binds={"tab": tab.id},
+            owner=tab.owner,
+            group=f"{self.name}:profile" if isinstance(self._launch.profile, Path) else "",
+        )
+
+
+def _dialog_observation(tab: Tab, url: str) -> Observation:
+    """Return the observation of a page whose dialog is open.
+
+    Nothing else of it answers.
+    """
+    assert tab.dialog is not None  # noqa: S101 - both callers have checked it
+    facts: dict[str, JsonValue] = {"kind": tab.dialog.type, "message": tab.dialog.message}
+    if tab.dialog.type == "prompt":
+        facts["answer"] = tab.dialog.default_value
+    notes, tab.notes = (*tab.notes, "The page waits: accept_dialog or dismiss_dialog answers its dialog."), []
+    return Observation(window={"url": url, "dialog": facts}, fingerprint=f"dialog {facts!r}", notes=notes)
+
+
+def _resources_of(url: str) -> tuple[str, ...]:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"}:
+        return (f"url:{url[:_MOST_URL]}",)
+    return (f"url:{url[:_MOST_URL]}", f"origin:{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}")

@@ -1,0 +1,100 @@
+"""Hazards of presses on a page: forms, logins, payments, downloads, words.
+
+The facts are looked up in the document itself, by XPath in a world that the page's scripts can't change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from callboard.messages import Hazard
+from callboard.surfaces._hazard_words import of_answer, of_beginning, of_name
+from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOGS, FIELDS
+from callboard.surfaces.browser._tab import as_tool_error
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from callboard.surfaces.browser._page_snapshot import PageNode
+
+_AZ, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+
+
+def _small(attribute: str) -> str:
+    return f"translate({attribute}, '{_AZ}', '{_SMALL}')"
+
+
+_TYPE, _METHOD, _FORM_METHOD = _small("@type"), _small("@method"), _small("@formmethod")
+_SUBMITTER = (
+    f"ancestor-or-self::*[(self::button and not({_TYPE}='button' or {_TYPE}='reset')) or "
+    f"(self::input and ({_TYPE}='submit' or {_TYPE}='image'))][1]"
+)
+"""The button that submits, if one is pressed or is around it. Source: HTML, "Attributes for form submission"."""
+_OWN_FORM = "(ancestor::form[1] | id(@form))"
+_PAYMENT = (
+    f"descendant::input[starts-with({_small('@autocomplete')}, 'cc-') or contains({_small('@autocomplete')}, ' cc-')]"
+)
+_PASSWORD = f"descendant::input[{_TYPE}='password']"
+_ENTERED = "ancestor-or-self::*[self::input or self::select][1]"
+"""The field in which Enter submits its form."""
+_DEFAULT = f"descendant::*[(self::button or self::input) and {_FORM_METHOD}='post']"
+
+
+def _facts(submitter: str, own: str) -> dict[Hazard, str]:
+    """Return the XPath that finds each hazard of submitting."""
+    return {
+        Hazard.SENDS: f"{submitter}[{own}]",
+        Hazard.SPENDS: f"{submitter}[{_OWN_FORM}[{_PAYMENT}]]",
+        Hazard.LOGS_IN: f"{submitter}[{_OWN_FORM}[{_PASSWORD}]]",
+    }
+
+
+_PRESSED = _facts(_SUBMITTER, f"{_FORM_METHOD}='post' or (not(@formmethod) and {_OWN_FORM}[{_METHOD}='post'])") | {
+    Hazard.DOWNLOADS: "ancestor-or-self::a[@href][1][@download]"
+}
+_ENTER = _facts(_ENTERED, f"{_OWN_FORM}[{_METHOD}='post' or {_DEFAULT}]")
+_IN_FORM = f"{_SUBMITTER}[{_OWN_FORM}]"
+
+
+async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> set[Hazard]:
+    """Return the hazards of a press on a part of a page.
+
+    Args:
+        page: The page.
+        node: The part.
+        enters: Whether Enter is pressed in it, not the mouse.
+
+    Raises:
+        ToolError: If the page does not answer.
+    """
+    is_field = enters and node.role in FIELDS
+    paths = _ENTER if is_field else _PRESSED
+    element = page.locator(f"aria-ref={node.ref}")
+    with as_tool_error():
+        counts = await asyncio.gather(
+            *(element.locator(f"xpath={path}").count() for path in (*paths.values(), _IN_FORM))
+        )
+    *found_counts, in_form = counts
+    hazards = {hazard for hazard, count in zip(paths, found_counts, strict=True) if count}
+    if is_field:
+        return hazards
+    words = of_words(node)
+    if in_form and Hazard.SENDS not in hazards:
+        words.discard(Hazard.SENDS)  # a form that is not posted is a navigation
+    return hazards | words
+
+
+def of_words(node: PageNode) -> set[Hazard]:
+    """Return the hazards that the words of a part indicate."""
+    if node.role not in BUTTONS and "cursor" not in node.marks:
+        return set()
+    texts = dict.fromkeys(filter(None, (node.name, node.words())))  # the label, and the text that is seen
+    if node.role == "link":
+        return set().union(*map(of_beginning, texts))
+    hazards = set[Hazard]().union(*map(of_name, texts)) - {Hazard.OVERWRITES}
+    dialog = next((ancestor for ancestor in node.ancestors() if ancestor.role in DIALOGS), None)
+    if dialog is not None:
+        question = [part.text or part.name for part in (dialog, *dialog.below()) if part.role not in BUTTONS]
+        hazards = hazards.union(*(of_answer(text, question) for text in texts))
+    return hazards

@@ -1,0 +1,130 @@
+"""Options of a browser's start and contexts, decided in one place."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+SHARED: Literal["shared"] = "shared"
+PLAYWRIGHT = "playwright"
+"""The name of Playwright's own browser in the settings."""
+_ARGUMENTS = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--disable-quic",
+    "--disable-sync",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--no-default-browser-check",
+    "--no-first-run",
+)
+"""No traffic but that of the pages, and none that a proxy does not see."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowserLaunch:
+    """The way in which a browser is started, or connected to."""
+
+    executable: str | None = None
+    cdp_url: str | None = None
+    cdp_hosts: tuple[str, ...] = ()
+    profile: Literal["shared"] | Path | None = None
+    sandbox: bool = True
+    headless: bool = True
+    viewport: str = "1280x800"
+
+    @property
+    def shares_context(self) -> bool:
+        """True if all tasks have one context: that of a profile."""
+        return self.profile is not None
+
+    def check(self) -> None:
+        """Check that the browser may be used in this way.
+
+        Raises:
+            SettingsError: If it may not; the text gives the reason, and explains how to fix it.
+        """
+        if self.cdp_url is not None:
+            check_cdp_url(self.cdp_url, self.cdp_hosts)
+        elif self.sandbox and os.geteuid() == 0:
+            msg = (
+                "the browser's sandbox does not work as root, and without it a page may control this machine: run as "
+                "another user, or set `browser.sandbox: false` where nothing is lost, as in a container of its own"
+            )
+            raise SettingsError(msg)
+
+    def launch_options(self) -> dict[str, Any]:
+        """Return Playwright's options for a start, as JSON."""
+        program = find_browser(self.executable)
+        arguments = [*_ARGUMENTS, *(["--disable-gpu"] if self.headless else [])]
+        options: dict[str, Any] = {
+            "args": arguments,
+            "headless": self.headless,
+            "chromium_sandbox": self.sandbox,
+            "handle_sighup": False,
+            "handle_sigint": False,
+            "handle_sigterm": False,
+        }
+        if self.executable != PLAYWRIGHT and program is not None:
+            options["executable_path"] = str(program)
+        if isinstance(self.profile, Path):
+            options |= {"user_data_dir": str(self.profile), **self.context_options()}
+        return options
+
+    def context_options(self) -> dict[str, Any]:
+        """Return Playwright's options for a new context, as JSON.
+
+        A proxy belongs here, too: each context may have credentials of its own.
+        """
+        width, height = map(int, self.viewport.split("x"))
+        return {
+            "viewport": {"width": width, "height": height},
+            "accept_downloads": True,
+            "service_workers": "block",  # their requests would pass the rules for pages
+        }
+
+
+def find_browser(executable: str | None) -> Path | None:
+    """Find the browser's program; None if it is missing."""
+    if executable is None:
+        return None
+    if executable == PLAYWRIGHT:
+        return next(iter(sorted(_playwright_folder().glob("chromium-*/chrome-linux*/chrome"))), None)
+    path = shutil.which(os.path.expanduser(executable))  # noqa: PTH111 - a name without a folder stays one
+    return Path(path).absolute() if path else None
+
+
+def _playwright_folder() -> Path:
+    """Return the folder with the browsers that Playwright has downloaded."""
+    return Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright")
+
+
+def check_cdp_url(url: str, hosts: Collection[str]) -> None:
+    """Check that a debugging port is on an allowed host.
+
+    Allowed are this machine and the named hosts.
+
+    Raises:
+        SettingsError: If it is not.
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        is_local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = host == "localhost"
+    if not is_local and host not in hosts:
+        msg = (
+            f"browser.cdp_url: {host!r} is another machine, which would control the browser, and see all that is typed "
+            "into it: name it in `browser.cdp_hosts` if that is intended"
+        )
+        raise SettingsError(msg)

@@ -1,0 +1,266 @@
+"""An open browser: its contexts, and its tabs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from callboard.config import HostLog, write_own
+from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._held_browser import HeldBrowser
+from callboard.surfaces.browser._launch import SHARED
+from callboard.surfaces.browser._page_rules import apply_page_rules, is_page
+from callboard.surfaces.browser._tab import Tab, as_tool_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from playwright.async_api import Browser, BrowserContext, Page, Playwright
+
+    from callboard.surfaces.browser._launch import BrowserLaunch
+
+_log = HostLog()
+_CONNECT_SECONDS = 30.0
+_REOPEN_SECONDS = 30.0
+_MOST_REOPENED = 50
+"""The tabs of an earlier process that are opened again where its browser has ended."""
+_ID_LENGTH = 6
+
+
+class OpenBrowser:
+    """An open browser. All methods run on one event loop.
+
+    Args:
+        launch: The way in which it is started, or connected to.
+        folder: The folder of its records.
+        grace: The seconds for which it stays after this program is killed; 0 without a next program.
+    """
+
+    def __init__(self, launch: BrowserLaunch, folder: Path, grace: float) -> None:
+        self._launch = launch
+        self._record = folder / "tabs.json"
+        self._held = HeldBrowser(folder / "browser.json") if launch.cdp_url is None else None
+        self._grace = grace
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._contexts: dict[str, BrowserContext] = {}
+        """The contexts by the session of their tasks; the empty session's is that of a profile."""
+        self._tabs: dict[Page, Tab] = {}
+        self._recorded: dict[str, dict[str, Any]] = {}
+        """The tabs of an earlier process, by their ids."""
+        self._lost: dict[str, dict[str, Any]] = {}
+        """Recorded tabs that are not open again yet."""
+        self._pending: set[asyncio.Task[Any]] = set()
+        self._adding = asyncio.Lock()
+        self._closing = False
+
+    async def open(self) -> None:
+        """Start or connect to the browser, and restore its tabs.
+
+        Raises:
+            RuntimeError: If it can't be started; the text gives the reason.
+            ToolError: If it can't be reached.
+        """
+        from playwright.async_api import async_playwright
+
+        self._recorded = _read_record(self._record)
+        if self._held is not None:
+            await self._held.open(self._launch.launch_options(), self._grace)
+        self._playwright = await async_playwright().start()
+        chromium, seconds = self._playwright.chromium, _CONNECT_SECONDS * 1000
+        with as_tool_error():
+            if self._held is not None:
+                self._browser = await chromium.connect(self._held.endpoint, timeout=seconds)
+            else:
+                url, is_shared = str(self._launch.cdp_url), self._launch.profile == SHARED
+                self._browser = await chromium.connect_over_cdp(url, timeout=seconds, no_defaults=is_shared)
+            await self._find_tabs(self._browser)
+        await self._reopen()
+
+    async def _find_tabs(self, browser: Browser) -> None:
+        if self._launch.cdp_url is not None and not self._launch.shares_context:
+            return
+        for context in browser.contexts:
+            owner = "" if self._launch.shares_context else await self._owner_of(context)
+            if owner is None:
+                await context.close()  # no task has a tab in it
+                continue
+            await self._take(context, owner)
+            await asyncio.gather(*(self._add(page, owner) for page in context.pages))
+
+    async def _owner_of(self, context: BrowserContext) -> str | None:
+        """Return the session whose recorded tabs are in a context, if any."""
+        owners = {tab["target"]: tab["owner"] for tab in self._recorded.values()}
+        targets = [await _target_of(page) for page in context.pages]
+        return next((owners[target] for target in targets if target in owners), None)
+
+    async def _reopen(self) -> None:
+        """Open the addresses of lost tabs again."""
+        known_ids = {tab.id for tab in self._tabs.values()}
+        lost_ids = [tab_id for tab_id, facts in self._recorded.items() if facts["owner"] and tab_id not in known_ids]
+        self._lost = {tab_id: self._recorded[tab_id] for tab_id in lost_ids[:_MOST_REOPENED]}
+        for tab_id, facts in tuple(self._lost.items()):
+            tab = await self.new_tab(facts["owner"], tab_id, documents=tuple(facts["documents"]))
+            del self._lost[tab_id]
+            if is_page(facts["url"]):
+                self._spawn(_reload(tab, facts["url"]))
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._pending.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._pending.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.warning("a tab of the browser could not be used: %s", error)
+
+    async def close(self) -> None:
+        """Close the browser, or the contexts in one that was running.
+
+        The record stays, so that the next process opens the tabs again.
+        """
+        self._closing = True
+        for task in self._pending:
+            task.cancel()
+        await asyncio.gather(*self._pending, return_exceptions=True)
+        if self._browser is not None and self._held is None:
+            with contextlib.suppress(ToolError), as_tool_error():
+                await self._browser.close()  # disconnects from a browser that was not started here
+        if self._held is not None:
+            await self._held.end()
+        if self._playwright is not None:
+            await self._playwright.stop()
+
+    # Tabs
+
+    async def tabs(self) -> list[Tab]:
+        """List the tabs that show pages, in order of opening."""
+        news = [task for task in self._pending if task.get_name().startswith("new ")]
+        if news:
+            await asyncio.wait(news)
+        return [tab for page, tab in self._tabs.items() if not page.is_closed() and is_page(page.url)]
+
+    async def tab(self, tab_id: str) -> Tab:
+        """Return the tab with an id.
+
+        Raises:
+            ToolError: If it is closed.
+        """
+        tab = next((tab for tab in await self.tabs() if tab.id == tab_id), None)
+        if tab is None:
+            msg = f"the tab {tab_id!r} is closed"
+            raise ToolError(msg)
+        return tab
+
+    async def new_tab(self, owner: str, tab_id: str = "", *, documents: tuple[int, ...] = (0, 0)) -> Tab:
+        """Open an empty tab for a session's tasks."""
+        async with self._adding:
+            with as_tool_error():
+                context = await self._context(owner)
+                page = await context.new_page()
+                tab = await self._add(page, owner, tab_id)
+        tab.documents = (documents[0], documents[1])
+        return tab
+
+    async def _context(self, owner: str) -> BrowserContext:
+        key = "" if self._launch.shares_context else owner
+        if key not in self._contexts:
+            if self._browser is None or not self._browser.is_connected():
+                msg = "the browser has ended"
+                raise ToolError(msg)
+            context = await self._browser.new_context(**self._launch.context_options())
+            await self._take(context, key)
+        return self._contexts[key]
+
+    async def _take(self, context: BrowserContext, owner: str) -> None:
+        """Apply the rules to a context, and take its new pages."""
+        self._contexts[owner] = context
+        if self._launch.profile != SHARED:
+            await apply_page_rules(context, self._tabs.get)
+
+        def opened(page: Page) -> None:
+            task = asyncio.create_task(self._add_popup(page, owner), name=f"new {owner}")
+            self._pending.add(task)
+            task.add_done_callback(self._ended)
+
+        context.on("page", opened)
+
+    async def _add_popup(self, page: Page, owner: str) -> None:
+        """Add a page that another one has opened, to the same task."""
+        async with self._adding:  # a page that `new_tab` opens is announced, too
+            opener = await page.opener()
+            opener_tab = self._tabs.get(opener) if opener is not None else None
+            await self._add(page, opener_tab.owner if opener_tab is not None else owner)
+
+    async def _add(self, page: Page, owner: str, tab_id: str = "") -> Tab:
+        if page in self._tabs:
+            return self._tabs[page]
+        session = await page.context.new_cdp_session(page)
+        target = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+        recorded = next(((key, facts) for key, facts in self._recorded.items() if facts["target"] == target), None)
+        facts: Mapping[str, Any] = {"owner": owner, "documents": (0, 0)} if recorded is None else recorded[1]
+        tab = Tab(
+            tab_id or (f"tab-{target[:_ID_LENGTH].lower()}" if recorded is None else recorded[0]),
+            page,
+            session,
+            str(facts["owner"]),
+            documents=tuple(facts["documents"]),
+            target=target,
+            on_change=self._write_record,
+        )
+        self._tabs[page] = tab
+        page.on("close", self._remove)
+        self._write_record()
+        return tab
+
+    def _remove(self, page: Page) -> None:
+        self._tabs.pop(page, None)
+        self._write_record()
+        for owner, context in () if self._closing else tuple(self._contexts.items()):
+            if context is page.context and not context.pages and not self._launch.shares_context:
+                del self._contexts[owner]
+                self._spawn(_close(context))
+
+    def _write_record(self) -> None:
+        """Record the tabs for the next process."""
+        if self._grace and not self._closing:
+            tabs = self._lost | {
+                tab.id: {"target": tab.target, "owner": tab.owner, "url": tab.page.url, "documents": tab.documents}
+                for tab in self._tabs.values()
+            }
+            write_own(self._record, json.dumps(tabs))
+
+
+async def _reload(tab: Tab, url: str) -> None:
+    with contextlib.suppress(ToolError):  # the agent sees that the page is empty
+        await tab.run(tab.page.goto(url, wait_until="commit", timeout=_REOPEN_SECONDS * 1000))
+
+
+async def _close(context: BrowserContext) -> None:
+    with contextlib.suppress(ToolError), as_tool_error():
+        await context.close()
+
+
+async def _target_of(page: Page) -> str:
+    session = await page.context.new_cdp_session(page)
+    target: str = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+    await session.detach()
+    return target
+
+
+def _read_record(record: Path) -> dict[str, dict[str, Any]]:
+    """Read the tabs of an earlier process.
+
+    None without a valid record.
+    """
+    try:
+        tabs = json.loads(record.read_text(encoding="utf-8"))
+        facts = {"target": str, "owner": str, "url": str, "documents": list}
+        is_valid = all(isinstance(tab[name], kind) for tab in tabs.values() for name, kind in facts.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return tabs if is_valid else {}

@@ -1,0 +1,216 @@
+"""Actions on parts of a page: found, checked, and committed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from callboard.messages import Hazard
+from callboard.surfaces import committing, current_call
+from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._form_hazards import of_press
+from callboard.surfaces.browser._tab import DialogOpenError, as_tool_error
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from playwright.async_api import ElementHandle, Frame
+
+    from callboard.messages import Box
+    from callboard.surfaces.browser._page_snapshot import PageNode
+    from callboard.surfaces.browser._tab import Tab
+
+    Tabs = Callable[[str], Awaitable[Tab]]
+    """A function that returns a tab, by its id."""
+
+TabId = Annotated[str, Field(description="The tab.")]
+ControlId = Annotated[str, Field(description="The control.")]
+Answer = dict[str, Any]
+_CHECK_MS = 1_000
+"""The time in which a control has to become ready, in milliseconds."""
+ACTION_MS = 5_000
+"""The time limit for an action on a control that is ready, in milliseconds."""
+BEGUN = "begun"
+"""The note of a call right before its side effect. Without it the call was not done."""
+_REASONS = {
+    "intercepts pointer events": "is covered by another part of the page",
+    "outside of the viewport": "is off the screen, and can't be scrolled to",
+    "not enabled": "is disabled",
+    "not stable": "keeps moving",
+    "not visible": "is hidden",
+    "not editable": "can't be edited",
+    "not attached": "is gone, or was replaced by another one",
+    "not a <select>": "is no list of options: click it, and then the option",
+    "not a checkbox": "is neither a check box nor a radio button: click it",
+    "not an <input>": "is no field for text",
+    "did not find some options": "has no such option",
+}
+"""The reasons of Playwright for not acting, and ours. Source: its page "Auto-waiting"."""
+
+
+class Element:
+    """A part of a page that is acted on."""
+
+    def __init__(self, node: PageNode, handle: ElementHandle) -> None:
+        self.node = node
+        self.handle = handle
+        """The element itself: one that replaces it has another."""
+
+    @property
+    def title(self) -> str:
+        """Its role and name, for messages."""
+        return f"{self.node.role} {self.node.name!r}"
+
+
+async def element(tab: Tab, control_id: str) -> Element:
+    """Find a control on a page.
+
+    Raises:
+        ToolError: If it is gone, was replaced, or is disabled.
+    """
+    snapshot = await tab.snapshot(boxes=tab.boxes is not None)
+    node = snapshot.node(control_id)
+    if node is None:
+        msg = f"the control {control_id!r} is gone, or was replaced by another one: look again"
+        raise ToolError(msg)
+    found = Element(node, await _handle(tab, node))
+    if "disabled" in node.marks:
+        msg = f"{found.title} is disabled; nothing was done"
+        raise ToolError(msg)
+    before = (tab.boxes or {}).get(control_id)
+    if before is not None and node.box is not None and not _overlaps(before, node.box):
+        msg = f"{found.title} has moved since the look; nothing was done: look again"
+        raise ToolError(msg)
+    return found
+
+
+async def _handle(tab: Tab, node: PageNode) -> ElementHandle:
+    handles = await tab.run(tab.page.locator(f"aria-ref={node.ref}").element_handles())
+    if not handles:
+        msg = f"{node.role} {node.name!r} is gone, or was replaced by another one: look again"
+        raise ToolError(msg)
+    return handles[0]
+
+
+def _overlaps(first: Box, second: Box) -> bool:
+    """Return whether the middle of one box is in the other one."""
+    return second.holds(first.x + first.width // 2, first.y + first.height // 2)
+
+
+async def press(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitable[Any]], *, once: bool = True) -> None:
+    """Press a control with the pointer.
+
+    Playwright tries first: the control has to be visible, enabled, at rest, on the screen, and not covered.
+
+    Raises:
+        ToolError: If it can't be pressed; the text gives the reason, and nothing was done.
+    """
+    target = await element(tab, control_id)
+    try:
+        await tab.run(target.handle.click(trial=True, timeout=_CHECK_MS))
+    except DialogOpenError:
+        raise
+    except ToolError as error:
+        raise _explained(target, error) from error
+    await check_judged(tab, target.node)
+    await commit(tab, lambda: do(target.handle), target, once=once)
+
+
+async def edit(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitable[Any]], *, once: bool = False) -> None:
+    """Change the value of a control.
+
+    Raises:
+        ToolError: If it can't be changed; the text gives the reason.
+    """
+    target = await element(tab, control_id)
+    await check_origin(target.handle)
+    await commit(tab, lambda: do(target.handle), target, once=once)
+
+
+async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False) -> None:
+    """Check that a press has no hazards but those ruled on.
+
+    Raises:
+        ToolError: If it has, because the page has changed since.
+    """
+    hazards = set[Hazard]() if node is None else await of_press(tab.page, node, enters=enters)
+    if tab.judged is not None and not hazards <= tab.judged:
+        names = ", ".join(sorted(hazards - tab.judged))
+        msg = f"the page has changed since the policy ruled on this, and now it {names}; nothing was done: look again"
+        raise ToolError(msg)
+    tab.may_send = tab.judged is None or Hazard.SENDS in tab.judged
+
+
+async def commit(
+    tab: Tab, do: Callable[[], Awaitable[Any]], target: Element | None = None, *, once: bool = True
+) -> None:
+    """Do an action, unless its call was stopped.
+
+    Args:
+        tab: The tab.
+        do: The action.
+        target: The control that it is about, for messages.
+        once: Whether it must not be repeated: it is noted before, for a recovery.
+
+    Raises:
+        LeaseVoidError: If the call was stopped.
+        ToolError: If it fails; the text gives the reason.
+    """
+    call = current_call()
+    if once and call.id:
+        await asyncio.to_thread(call.note, BEGUN)
+
+    async def done() -> None:
+        with committing():  # no await lies between this and the message to the browser
+            pass
+        await do()
+
+    tab.boxes = None
+    try:
+        await tab.run(done())
+    except DialogOpenError:
+        return  # it was done, and the page asks something
+    except ToolError as error:
+        raise (error if target is None else _explained(target, error)) from error
+
+
+async def check_origin(handle: ElementHandle) -> None:
+    """Check that the call's secrets may be put into an element.
+
+    Raises:
+        ToolError: If one of them may not.
+    """
+    with as_tool_error():
+        frame = await handle.owner_frame()
+    current_call().check_origin("" if frame is None else origin_of(frame))
+
+
+def origin_of(frame: Frame) -> str:
+    """Return the origin of a frame's document; empty for one without.
+
+    An empty document has the origin of the one around it.
+    """
+    parts = urlsplit(frame.url)
+    if parts.scheme in {"http", "https"}:
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
+    if parts.scheme == "about" and frame.parent_frame is not None:
+        return origin_of(frame.parent_frame)
+    return ""
+
+
+def _explained(target: Element, error: ToolError) -> ToolError:
+    """Build the error that says why a control was not acted on.
+
+    Playwright logs the reason of each try.
+    """
+    log = str(error.__cause__ or error)
+    places = {log.rfind(words): reason for words, reason in _REASONS.items() if words in log}
+    if not places:
+        return ToolError(f"{target.title}: {error}")
+    reason = places[max(places)]
+    cover = next((line.strip(" -") for line in reversed(log.splitlines()) if "intercepts pointer events" in line), "")
+    shown = f" ({cover.partition(' intercepts')[0][:200]})" if "covered" in reason else ""
+    return ToolError(f"{target.title} {reason}{shown}; nothing was done")

@@ -1,0 +1,253 @@
+"""Accessibility snapshot of a page: its controls, its readable text, its fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from callboard.messages import Box, Control
+from callboard.surfaces._tool_function import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from pydantic import JsonValue
+
+PASSWORD = "password"  # noqa: S105 - a control's state
+DIALOGS = frozenset({"dialog", "alertdialog"})
+TABLES = frozenset({"table", "grid", "treegrid"})
+BUTTONS = frozenset({"button", "menuitem", "menuitemcheckbox", "menuitemradio", "tab", "switch", "option", "link"})
+FIELDS = frozenset({"textbox", "searchbox", "combobox", "spinbutton"})
+ROLES = BUTTONS | FIELDS | TABLES | DIALOGS | {"checkbox", "radio", "slider", "listbox", "treeitem"}
+"""The roles that are controls. A part of any other role is one if the pointer becomes a hand over it."""
+MOST_TEXT = 12_000
+"""The characters of the readable text in an observation; the tool ``read`` gives the rest."""
+_MOST_NAME, _MOST_VALUE, _MOST_OPTIONS = 500, 5_000, 100
+_KEY = re.compile(r'(?P<role>[\w-]+)(?: (?P<name>"(?:[^"\\]|\\.)*"))?(?P<marks>(?: \[[^\]"]*\])*)')
+_MARK = re.compile(r"\[([\w-]+)(?:=([^\]]*))?\]")
+_STATES = ("checked", "pressed", "selected", "expanded", "invalid")
+_INLINE = frozenset({"text", "link", "strong", "emphasis", "code", "insertion", "deletion", "superscript", "subscript"})
+_CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
+_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+@dataclass(eq=False)
+class PageNode:
+    """One part of a page."""
+
+    role: str
+    name: str = ""
+    marks: dict[str, str] = field(default_factory=dict)
+    """Its states, such as ``checked`` and ``level``; empty for those without a value."""
+    text: str = ""
+    """The text in it, or the value of a field; empty for a password."""
+    properties: dict[str, str] = field(default_factory=dict)
+    """Its ``url`` and ``placeholder``."""
+    box: Box | None = None
+    """Its place in the picture."""
+    parent: PageNode | None = None
+    children: list[PageNode] = field(default_factory=list)
+    is_password: bool = False
+
+    @property
+    def ref(self) -> str:
+        """Playwright's name of its element; empty for none."""
+        return self.marks.get("ref", "")
+
+    @property
+    def is_control(self) -> bool:
+        """True if it can be acted on."""
+        return bool(self.ref) and (self.role in ROLES or "cursor" in self.marks)
+
+    def below(self) -> Iterator[PageNode]:
+        """Yield all parts in it, in reading order."""
+        for child in self.children:
+            yield child
+            yield from child.below()
+
+    def ancestors(self) -> Iterator[PageNode]:
+        """Yield the parts around it, the nearest first."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def lines(self) -> Iterator[str]:
+        """Yield its readable text, line by line."""
+        pieces: list[str] = []
+        if self.role in _CELLS or self.role in FIELDS:
+            yield self.words()
+            return
+        own = self.text or ("" if any(child.words() for child in self.children) else self.name)
+        if own:
+            pieces.append(own)
+        if self.role == "row":
+            yield " | ".join(child.words() for child in self.children)
+            return
+        for child in self.children:
+            if child.role in _INLINE:
+                pieces.append(child.words())
+                continue
+            if pieces:
+                yield self._line(pieces)
+                pieces = []
+            yield from child.lines()
+        if pieces:
+            yield self._line(pieces)
+
+    def _line(self, pieces: list[str]) -> str:
+        line = " ".join(filter(None, pieces))
+        if self.role == "heading":
+            return f"{'#' * int(self.marks.get('level') or 1)} {line}"
+        return f"- {line}" if self.role == "listitem" else line
+
+    def words(self) -> str:
+        """Return its readable text on one line."""
+        if self.role in FIELDS:
+            return ": ".join(filter(None, (self.name, self.text)))
+        inner = " ".join(filter(None, (self.text, *(child.words() for child in self.children))))
+        return inner or self.name
+
+
+class PageSnapshot:
+    """All parts of a page, its frames and open shadow roots included.
+
+    Args:
+        text: Playwright's accessibility snapshot with refs, as YAML.
+        url: The page's address.
+        passwords: The refs of password fields, whose values are left out.
+        suffixes: The suffix of the ids of controls in the page itself, and in its frames. It differs between documents,
+            since refs start again in each document.
+        insets: The distances of a frame's content from the upper left corner of its box, by the frame's ref.
+
+    Raises:
+        ToolError: If the snapshot can't be read.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        url: str = "",
+        *,
+        passwords: Collection[str] = (),
+        suffixes: tuple[str, str] = ("", ""),
+        insets: Mapping[str, tuple[int, int]] | None = None,
+    ) -> None:
+        self.url = url
+        self._passwords = passwords
+        self._suffixes = suffixes
+        self._insets = insets or {}
+        try:
+            items = yaml.load(text, Loader=_LOADER) or []  # noqa: S506 - it makes only texts, lists and mappings
+            self.root = PageNode("document")
+            self._add(self.root, items, (0, 0))
+        except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+            msg = f"the page's parts can't be listed: {type(error).__name__}"
+            raise ToolError(msg) from error
+        self.nodes = list(self.root.below())
+        self._by_id = {self.id_of(node): node for node in self.nodes if node.ref}
+
+    def _add(self, parent: PageNode, items: list[Any], origin: tuple[int, int]) -> None:
+        for item in items:
+            key, value = next(iter(item.items())) if isinstance(item, dict) else (item, "")
+            if key.startswith("/"):
+                parent.properties[key[1:]] = str(value)
+                continue
+            match = _KEY.fullmatch(key)
+            if match is None:
+                msg = f"{key[:100]!r} is no part of a page"
+                raise ValueError(msg)
+            marks = dict(_MARK.findall(match["marks"]))
+            node = PageNode(match["role"], json.loads(match["name"] or '""'), marks, parent=parent)
+            node.is_password = node.ref in self._passwords
+            if "box" in marks:
+                x, y, width, height = map(int, marks.pop("box").split(","))
+                node.box = Box(x=origin[0] + x, y=origin[1] + y, width=width, height=height)
+            parent.children.append(node)
+            if isinstance(value, list):
+                self._add(node, value, self._origin(node, origin))
+            elif not node.is_password:
+                node.text = value
+            if node.is_password:
+                node.children = []  # its value, beside a placeholder
+            elif node.role in FIELDS and not node.text:
+                selected = [child.name for child in node.children if "selected" in child.marks]
+                node.text = " ".join((*(child.text for child in node.children if child.role == "text"), *selected))
+
+    def _origin(self, node: PageNode, origin: tuple[int, int]) -> tuple[int, int]:
+        """Return the place of the content of a node, in the picture."""
+        if node.role != "iframe" or node.box is None:
+            return origin
+        x, y = self._insets.get(node.ref, (0, 0))
+        return node.box.x + x, node.box.y + y
+
+    def id_of(self, node: PageNode) -> str:
+        """Return the id of a control."""
+        return f"{node.ref}{self._suffixes[node.ref.startswith('f')]}"
+
+    def node(self, control_id: str) -> PageNode | None:
+        """Return the part with a control's id; None if it is gone."""
+        return self._by_id.get(control_id)
+
+    @property
+    def focused(self) -> PageNode | None:
+        """The part that has the focus."""
+        return next((node for node in reversed(self.nodes) if "active" in node.marks and node.ref), None)
+
+    def controls(self) -> tuple[Control, ...]:
+        """Return the controls, in reading order."""
+        return tuple(self._control(node) for node in self.nodes if node.is_control)
+
+    def _control(self, node: PageNode) -> Control:
+        states = [state for state in _STATES if state in node.marks]
+        if node is self.focused:
+            states.append("focused")
+        if node.is_password:
+            states.append(PASSWORD)
+        detail: dict[str, JsonValue] = {
+            name: _cut(value, _MOST_NAME) for name, value in node.properties.items() if value
+        }
+        words = "" if node.role in TABLES | DIALOGS else node.text or node.words()
+        if words and words != node.name and not node.is_password:
+            detail["value" if node.role in FIELDS | {"slider"} else "text"] = _cut(words, _MOST_VALUE)
+        options: list[PageNode] = [child for child in node.children if child.role == "option" and not child.ref]
+        if options:
+            detail["options"] = [_cut(option.name, _MOST_NAME) for option in options[:_MOST_OPTIONS]]
+        if node.role in TABLES:
+            detail["rows"] = sum(part.role == "row" for part in node.below())
+        return Control(
+            id=self.id_of(node),
+            name=_cut(node.name or (words if node.role not in FIELDS else ""), _MOST_NAME),
+            kind=node.role if node.role != "generic" else "clickable",
+            enabled="disabled" not in node.marks,
+            box=node.box,
+            states=tuple(states),
+            detail=detail,
+        )
+
+    def text(self, node: PageNode | None = None) -> str:
+        """Return the readable text of the page, or of a part."""
+        lines = [line for line in (node or self.root).lines() if line.strip()]
+        return "\n".join(line for number, line in enumerate(lines) if number == 0 or line != lines[number - 1])
+
+    def fingerprint(self, *facts: object) -> str:
+        """Return a digest of address and parts, without places and focus.
+
+        Args:
+            facts: Further facts, such as an open dialog.
+        """
+        marks = hashlib.sha256(repr((self.url, facts)).encode(errors="surrogatepass"))
+        for node in self.nodes:
+            states = [(name, node.marks[name]) for name in (*_STATES, "disabled", "level") if name in node.marks]
+            mark = (node.role, node.name, node.text, states, node.properties)
+            marks.update(repr(mark).encode(errors="surrogatepass"))
+        return marks.hexdigest()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

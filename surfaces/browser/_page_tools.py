@@ -1,0 +1,209 @@
+"""Tools that read pages, and take files from them and to them."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from callboard.messages import Effect, Hazard
+from callboard.surfaces import current_call, is_link, open_file
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.browser._page_actions import (
+    ACTION_MS,
+    Answer,
+    ControlId,
+    TabId,
+    commit,
+    edit,
+    element,
+    press,
+)
+
+if TYPE_CHECKING:
+    from playwright.async_api import Download, FilePayload
+
+    from callboard.surfaces.browser._page_actions import Tabs
+    from callboard.surfaces.browser._tab import Tab
+
+_MOST_READ = 20_000
+_MOST_ROWS, _MOST_CELLS = 5_000, 100_000
+_DOWNLOAD_SECONDS, _OFFER_SECONDS = 300.0, 15.0
+"""The time limits for a download, and for its begin after the click."""
+_LARGEST, _LARGEST_UPLOAD = 100_000_000, 50_000_000
+"""The largest files that are fetched and sent, in bytes; the second is Playwright's limit."""
+_ROWS = """(table, most) => {
+    const isTable = table instanceof HTMLTableElement, grid = [], merged = [];
+    const rows = isTable ? [...table.rows] : [...table.querySelectorAll('[role=row]')];
+    rows.slice(0, most).forEach((row, number) => {
+        const cells = isTable ? [...row.cells]
+            : [...row.querySelectorAll('[role=cell],[role=gridcell],[role=columnheader],[role=rowheader]')];
+        const line = grid[number] = grid[number] || [];
+        let column = 0;
+        for (const cell of cells) {
+            while (line[column] !== undefined) column++;
+            const text = cell.innerText.trim(), wide = cell.colSpan || 1;
+            const high = Math.min(cell.rowSpan || 1, Math.min(rows.length, most) - number);
+            for (let down = 0; down < high; down++) {
+                const other = grid[number + down] = grid[number + down] || [];
+                for (let across = 0; across < Math.min(wide, 1000); across++) other[column + across] = text;
+            }
+        }
+    });
+    const isHeader = row => !!row && (row.parentElement?.tagName === 'THEAD' ||
+        [...row.children].every(cell => cell.tagName === 'TH' || cell.getAttribute('role') === 'columnheader'));
+    return {rows: grid.map(line => [...line].map(text => text ?? '')), total: rows.length, header: isHeader(rows[0])};
+}"""
+
+
+class PageTools:
+    """Tools for a page's contents and files.
+
+    Args:
+        tabs: Returns a tab, by its id.
+        workspace: The folder from which files may be uploaded; None: no files.
+    """
+
+    def __init__(self, tabs: Tabs, workspace: Path | None) -> None:
+        self._tabs = tabs
+        self._workspace = workspace
+
+    @tool(effect=Effect.READ)
+    async def read(
+        self,
+        tab: TabId,
+        *,
+        control_id: Annotated[str, Field(description="A part of the page; empty: all of it.")] = "",
+        start: Annotated[int, Field(ge=0, description="The number of characters to pass over.")] = 0,
+    ) -> Answer:
+        """Read the text of the page, whole or from a position on."""
+        snapshot = await (await self._tabs(tab)).snapshot()
+        node = snapshot.node(control_id) if control_id else None
+        if control_id and node is None:
+            msg = f"the control {control_id!r} is gone: look again"
+            raise ToolError(msg)
+        text = snapshot.text(node)
+        part = text[start : start + _MOST_READ]
+        answer: Answer = {"text": part, "characters": len(text)}
+        return {**answer, "next": start + _MOST_READ} if start + len(part) < len(text) else answer
+
+    @tool(effect=Effect.READ, controls=("table", "grid", "treegrid"))
+    async def extract_table(self, tab: TabId, control_id: ControlId) -> Answer:
+        """Read a table as a header and rows; merged cells repeat."""
+        opened = await self._tabs(tab)
+        target = await element(opened, control_id)
+        table: dict[str, Any] = await opened.run(target.handle.evaluate(_ROWS, _MOST_ROWS))
+        rows: list[list[str]] = table["rows"]
+        width = max(map(len, rows), default=0)
+        fitting_rows = [[*row, *([""] * (width - len(row)))] for row in rows[: _MOST_CELLS // max(width, 1)]]
+        header = fitting_rows.pop(0) if table["header"] and fitting_rows else []
+        answer: Answer = {"header": header, "rows": fitting_rows}
+        left_out = table["total"] - len(fitting_rows) - bool(header)
+        return {**answer, "left_out": f"{left_out} more rows"} if left_out else answer
+
+    @tool(effect=Effect.ONCE, hazards=(Hazard.SENDS,))
+    async def upload(
+        self,
+        tab: TabId,
+        control_id: ControlId,
+        files: Annotated[list[str], Field(min_length=1, max_length=20, description="Their paths in the workspace.")],
+    ) -> Answer:
+        """Give files of the workspace to the page's control for files."""
+        opened, payloads = await self._tabs(tab), [await asyncio.to_thread(self._file, name) for name in files]
+        await edit(opened, control_id, lambda handle: handle.set_input_files(payloads, timeout=ACTION_MS), once=True)
+        return {"files": [payload["name"] for payload in payloads]}
+
+    def _file(self, name: str) -> FilePayload:
+        """Read a file that may be uploaded.
+
+        Raises:
+            ToolError: If there is none, or a link leads to it: it may lead out of the workspace.
+        """
+        if self._workspace is None:
+            msg = "no files can be uploaded: there is no workspace (browser.workspace)"
+            raise ToolError(msg)
+        parts = Path(name).parts
+        path = self._workspace
+        if not parts or Path(name).is_absolute() or ".." in parts or any(part.startswith(".") for part in parts):
+            msg = f"{name!r} is not in the workspace"
+            raise ToolError(msg)
+        for part in parts:
+            path /= part
+            if is_link(path):
+                msg = f"{name!r} is not uploaded: {part!r} is a link"
+                raise ToolError(msg)
+        try:
+            with open_file(path) as file:
+                content = file.read(_LARGEST_UPLOAD + 1)
+        except OSError as error:
+            msg = f"{name!r} can't be read in the workspace: {error.strerror}"
+            raise ToolError(msg) from error
+        if len(content) > _LARGEST_UPLOAD:
+            msg = f"{name!r} is larger than {_LARGEST_UPLOAD:,} bytes"
+            raise ToolError(msg)
+        mime_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        return {"name": path.name, "mimeType": mime_type, "buffer": content}
+
+    @tool(effect=Effect.ONCE, hazards=(Hazard.DOWNLOADS,), seconds=_DOWNLOAD_SECONDS + 30)
+    async def download(self, tab: TabId, control_id: ControlId) -> Answer:
+        """Click on a control, and keep the file that it gives."""
+        opened = await self._tabs(tab)
+        offer = opened.offer = asyncio.get_running_loop().create_future()
+        try:
+            await press(opened, control_id, lambda handle: handle.click(timeout=ACTION_MS, no_wait_after=True))
+            return await self._kept(opened, await asyncio.wait_for(offer, _OFFER_SECONDS))
+        except TimeoutError as error:
+            msg = f"the page gave no file within {_OFFER_SECONDS:g} s; it may show what is missing"
+            raise ToolError(msg) from error
+        finally:
+            opened.offer = None
+
+    async def _kept(self, opened: Tab, download: Download) -> Answer:
+        """Wait for a download, and keep its file as an artifact."""
+        name = Path(download.suggested_filename).name or "download"
+        with tempfile.TemporaryDirectory(prefix="callboard-") as folder:
+            path = Path(folder, "file")
+            try:
+                async with asyncio.timeout(_DOWNLOAD_SECONDS):
+                    await opened.run(download.save_as(path))  # also from a browser that another process holds
+                content = await asyncio.to_thread(_content, path)
+            finally:
+                await opened.run(download.delete())
+        return {
+            "file": await _artifact(content, mimetypes.guess_type(name)[0], name),
+            "name": name,
+            "size": len(content),
+        }
+
+    @tool(effect=Effect.IDEMPOTENT)
+    async def save_as_pdf(self, tab: TabId) -> Answer:
+        """Save the page as a PDF file."""
+        opened = await self._tabs(tab)
+        content = await opened.run(opened.page.pdf(print_background=True))
+        await commit(opened, _nothing, once=False)
+        return {"file": await _artifact(content, "application/pdf", "page.pdf"), "size": len(content)}
+
+
+def _content(path: Path) -> bytes:
+    if path.stat().st_size > _LARGEST:
+        msg = f"the file is larger than {_LARGEST:,} bytes, and was not kept"
+        raise ToolError(msg)
+    return path.read_bytes()
+
+
+async def _nothing() -> None:
+    """Only check that the call was not stopped."""
+
+
+async def _artifact(content: bytes, mime_type: str | None, name: str) -> str:
+    try:
+        path = await asyncio.to_thread(
+            current_call().artifact, content, mime_type or "application/octet-stream", name=name
+        )
+    except ValueError as error:
+        raise ToolError(str(error)) from error
+    return str(path)

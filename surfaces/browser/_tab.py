@@ -1,0 +1,293 @@
+"""One tab of a browser, and what happens in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._page_snapshot import PageSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
+
+    from callboard.messages import Box, Hazard
+
+_T = TypeVar("_T")
+LOOK_SECONDS = 10.0
+"""The time limit for a page to be looked at: one that computes does not answer."""
+_GIVE_UP_SECONDS = 1.0
+"""The time that a cancelled call waits for the end of what it has begun."""
+_REQUEST_SECONDS = 5.0
+"""The age at which a request no longer counts as loading: a page may wait for news all the time."""
+_DOCUMENT_SECONDS = 30.0
+"""The age at which the request of a document no longer counts as loading."""
+_STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cspreport"})
+_MOST_REQUESTS = 1_000
+_MOST_PASSWORDS = 20
+_INSET = """frame => {
+    const style = getComputedStyle(frame);
+    return [frame.clientLeft + parseFloat(style.paddingLeft), frame.clientTop + parseFloat(style.paddingTop)];
+}"""
+
+
+class DialogOpenError(ToolError):
+    """A dialog of the page is open."""
+
+    def __init__(self, dialog: Dialog) -> None:
+        kind, message = dialog.type, dialog.message
+        super().__init__(f"the page shows a dialog ({kind}: {message!r}): accept_dialog or dismiss_dialog answers it")
+
+
+class Tab:
+    """A tab.
+
+    Args:
+        tab_id: The id of its target.
+        page: Its page.
+        session: A session of the Chrome DevTools Protocol with the page.
+        owner: The session of the task that opened it; empty if a person did.
+        documents: The numbers of documents that it and its frames have shown before.
+        target: The browser's name of the page.
+        on_change: Called after its address has changed.
+    """
+
+    def __init__(
+        self,
+        tab_id: str,
+        page: Page,
+        session: CDPSession,
+        owner: str,
+        *,
+        documents: tuple[int, ...] = (0, 0),
+        target: str = "",
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.id = tab_id
+        self.page = page
+        self.owner = owner
+        self.target = target
+        self.documents = (documents[0], documents[1])
+        """The numbers of documents that it and its frames have shown, which ids of controls tell apart."""
+        self.dialog: Dialog | None = None
+        """The dialog that the page shows."""
+        self.offer: asyncio.Future[Download] | None = None
+        """The download that a call waits for."""
+        self.notes: list[str] = []
+        """Things that were refused since the last observation."""
+        self.judged: set[Hazard] | None = None
+        """The hazards of the call that the policy has ruled on last; None without a policy."""
+        self.may_send = False
+        """Whether the page may send forms: the last action was ruled as one that sends."""
+        self.boxes: dict[str, Box] | None = None
+        """The places of the controls at the last observation for an agent; None after an action."""
+        self.title = ""
+        self._session = session
+        self._on_change = on_change
+        self._requests: dict[Request, float] = {}
+        self._loading: dict[Frame, float] = {}
+        """The frames that load a document, each with the time of its request."""
+        self._dialog_opened = asyncio.Event()
+        self._looking = asyncio.Lock()
+        for event, handler in (
+            ("dialog", self._on_dialog),
+            ("download", self._on_download),
+            ("request", self._on_request),
+            ("requestfinished", self._on_request_end),
+            ("requestfailed", self._on_request_end),
+            ("framenavigated", self._on_navigated),
+            ("domcontentloaded", self._on_loaded),
+        ):
+            page.on(event, handler)  # type: ignore[call-overload]  # one overload an event
+
+    # Events
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        self.dialog = dialog
+        self._dialog_opened.set()
+
+    def _on_download(self, download: Download) -> None:
+        self._loading.pop(self.page.main_frame, None)
+        if self.offer is not None and not self.offer.done():
+            self.offer.set_result(download)
+            return
+        self.notes.append(
+            f"The page offered the file {download.suggested_filename!r}; it was not fetched. The tool download does."
+        )
+        asyncio.ensure_future(download.cancel()).add_done_callback(_forget)
+
+    def _on_request(self, request: Request) -> None:
+        if request.resource_type not in _STREAMS and len(self._requests) < _MOST_REQUESTS:
+            self._requests[request] = time.monotonic()
+        if request.is_navigation_request():
+            self._loading[request.frame] = time.monotonic()
+
+    def _on_request_end(self, request: Request) -> None:
+        self._requests.pop(request, None)
+        if request.failure and request.is_navigation_request():
+            self._loading.pop(request.frame, None)
+
+    def _on_navigated(self, frame: Frame) -> None:
+        """Count documents; an address may change without a new one."""
+        is_new = frame in self._loading or not frame.url.startswith("http")
+        whole, frames = self.documents
+        if frame is self.page.main_frame:
+            self.documents = (whole + is_new, frames + is_new)
+        else:
+            self._loading.pop(frame, None)
+            self.documents = (whole, frames + is_new)
+        self._on_change()
+
+    def _on_loaded(self, page: Page) -> None:
+        self._loading.pop(page.main_frame, None)
+
+    @property
+    def is_busy(self) -> bool:
+        """True while the page, or a part of it, loads."""
+        now = time.monotonic()
+        loads = now - self._loading.get(self.page.main_frame, -_DOCUMENT_SECONDS) < _DOCUMENT_SECONDS
+        return self.dialog is None and (
+            loads or any(now - begin < _REQUEST_SECONDS for begin in self._requests.values())
+        )
+
+    # Calls
+
+    async def run(self, call: Awaitable[_T]) -> _T:
+        """Await a call of Playwright, unless the page shows a dialog.
+
+        A call that opens a dialog ends when the dialog is answered, and counts as done. A cancelled call is stopped.
+
+        Raises:
+            DialogOpenError: If a dialog opens before the call has ended.
+            ToolError: If the call fails; the text gives the reason.
+        """
+        task: asyncio.Future[_T] = asyncio.ensure_future(call)
+        opened = asyncio.ensure_future(self._dialog_opened.wait())
+        waited: set[asyncio.Future[Any]] = {task, opened}
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self._give_up(task)
+            raise
+        finally:
+            opened.cancel()
+        if not task.done() and self.dialog is not None:
+            task.add_done_callback(_forget)
+            raise DialogOpenError(self.dialog)
+        with as_tool_error():
+            return await task
+
+    async def _give_up(self, task: asyncio.Future[Any]) -> None:
+        """Stop the work of a cancelled call.
+
+        It must have no effect later.
+        """
+        with contextlib.suppress(Exception):  # the page may be gone
+            await asyncio.wait_for(self.stop_loading(), _GIVE_UP_SECONDS)
+        await asyncio.wait({task}, timeout=_GIVE_UP_SECONDS)
+        task.cancel()
+        task.add_done_callback(_forget)
+
+    async def stop_loading(self) -> None:
+        """Stop all navigation in the page."""
+        await self._session.send("Page.stopLoading")
+
+    async def answer_dialog(self, *, accept: bool, text: str | None = None) -> None:
+        """Answer the open dialog.
+
+        Raises:
+            ToolError: If there is none.
+        """
+        dialog, self.dialog = self.dialog, None
+        self._dialog_opened.clear()
+        if dialog is None:
+            msg = "the page shows no dialog"
+            raise ToolError(msg)
+        with as_tool_error():
+            await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
+
+    # Looks
+
+    async def snapshot(self, *, boxes: bool = False) -> PageSnapshot:
+        """Take an accessibility snapshot of the page.
+
+        Raises:
+            DialogOpenError: If the page shows a dialog.
+            ToolError: If the page does not answer.
+        """
+        if self.dialog is not None:
+            raise DialogOpenError(self.dialog)
+        if self.page.is_closed():
+            msg = f"{self.id} is closed"
+            raise ToolError(msg)
+        async with self._looking:
+            return await self.run(self._snapshot(boxes=boxes))
+
+    async def _snapshot(self, *, boxes: bool) -> PageSnapshot:
+        passwords = await self._passwords()  # before the whole: refs are looked up in the last snapshot
+        text = await self.page.aria_snapshot(mode="ai", boxes=boxes, timeout=LOOK_SECONDS * 1000)
+        insets = await self._insets(text) if boxes else {}
+        whole, frames = map(_suffix, self.documents)
+        return PageSnapshot(text, self.page.url, passwords=passwords, suffixes=(whole, frames), insets=insets)
+
+    async def _passwords(self) -> set[str]:
+        """Return the refs of all password fields."""
+        refs: set[str] = set()
+        for frame in self.page.frames:
+            fields = frame.locator("input[type=password]")
+            with contextlib.suppress(Exception):  # a frame may be gone by now
+                for number in range(min(await fields.count(), _MOST_PASSWORDS)):
+                    text = await fields.nth(number).aria_snapshot(mode="ai", timeout=LOOK_SECONDS * 1000)
+                    refs |= {node.ref for node in PageSnapshot(text).nodes}
+        return refs
+
+    async def _insets(self, text: str) -> dict[str, tuple[int, int]]:
+        insets: dict[str, tuple[int, int]] = {}
+        for node in PageSnapshot(text).nodes if "- iframe " in text else ():
+            if node.role == "iframe" and node.ref:
+                with contextlib.suppress(Exception):  # as above
+                    x, y = await self.page.locator(f"aria-ref={node.ref}").evaluate(_INSET, timeout=1_000)
+                    insets[node.ref] = (round(x), round(y))
+        return insets
+
+    async def picture(self) -> bytes:
+        """Take a picture of the visible part of the page, as PNG.
+
+        Raises:
+            DialogOpenError: If the page shows a dialog.
+            ToolError: If the page does not answer.
+        """
+        shot = self.page.screenshot(caret="initial", timeout=LOOK_SECONDS * 1000, scale="css")
+        return await self.run(shot)
+
+
+def _suffix(documents: int) -> str:
+    return f"-{documents}" if documents > 1 else ""
+
+
+@contextlib.contextmanager
+def as_tool_error() -> Iterator[None]:
+    """Turn an error of Playwright into a `ToolError`."""
+    from playwright.async_api import Error
+
+    try:
+        yield
+    except Error as error:
+        raise ToolError(reason_for_model(str(error))) from error
+
+
+def reason_for_model(message: str) -> str:
+    """Return the first line of an error, without the method's name."""
+    line = message.strip().splitlines()[0]
+    head, separator, reason = line.partition(": ")
+    return reason if separator and "." in head and " " not in head else line
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    """Take a failure that no caller waits for."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,109 @@
+"""A shop of three pages on loopback, and pages that are hard to work with."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+from support import HELD
+
+HOME = "/tmp/callboard-browser-test-"  # noqa: S108 - made with the mode 0700, and a name of its own
+"""The prefix of the home of a test's browser."""
+LIST = """<title>Shop</title><h1>The shop</h1>
+<form action="/" method="get"><input name="q" aria-label="Search"><button>Search</button></form>
+<table id="goods"><thead><tr><th>Item<th>Price</thead><tr><td>Kettle<td>24.50<tr><td>Cup<td>3.20
+<tr><td colspan="2">Postage is free</table>
+<a href="/order?item=kettle">Order the kettle</a> <a href="/order?item=cup" target="_blank">In a new tab</a>
+<a href="/prices.csv">Price list</a> <a href="/slow">Slow</a>
+<button onclick="if (confirm('Delete the cart?')) document.title = 'empty'">Empty the cart</button>
+<div id="late"></div><div id="host"></div><iframe src="/frame" title="news"></iframe>
+<script>
+  host.attachShadow({mode: 'open'}).innerHTML = '<button onclick="document.title = `shadowed`">In the shadow</button>';
+</script>"""
+ORDER = """<title>Order</title><h1>Order</h1><form action="/confirm" method="post" enctype="{enctype}">
+<label>Name <input name="name"></label> <label>Card <input name="card" autocomplete="cc-number"></label>
+<label>Size <select name="size"><option>small<option>large</select></label>
+<label><input type="checkbox" name="gift"> A gift</label> <label>Note <input type="file" name="note"></label>
+<button>Send the order</button></form>"""
+LOGIN = """<title>Login</title><form action="/confirm" method="post"><label>User <input name="user"></label>
+<label>Password <input type="password" name="password"></label><button>Enter</button></form>"""
+
+
+class Shop:
+    """The shop's server, and what was sent to it."""
+
+    def __init__(self) -> None:
+        self.orders: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.pages: dict[str, str] = {}
+        """Further pages, by their paths."""
+        self.hanging = threading.Event()
+        """Set once a page is asked for that never comes."""
+        self.released = threading.Event()
+        shop = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                shop.paths.append(self.path)
+                path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
+                if path == "/hang":
+                    shop.hanging.set()
+                    shop.released.wait(HELD)
+                if path == "/prices.csv":
+                    self.answer(b"item,price\nkettle,24.50\n", "text/csv", 'attachment; filename="prices.csv"')
+                    return
+                self.answer(shop.page(path, query).encode())
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+                shop.paths.append(f"POST {self.path}")
+                shop.orders.append({name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()})
+                if "multipart" in self.headers["Content-Type"]:
+                    shop.orders[-1] = {"body": body}
+                self.answer(f"<title>Thanks</title><h1>Thank you</h1><p>Order {len(shop.orders)}".encode())
+
+            def answer(self, body: bytes, kind: str = "text/html; charset=utf-8", disposition: str = "") -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                if disposition:
+                    self.send_header("Content-Disposition", disposition)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: object) -> None:
+                """A browser closes its connections when it likes."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.other_url = f"http://localhost:{self._server.server_port}"
+        """The same shop at another origin."""
+
+    def page(self, path: str, query: dict[str, list[str]]) -> str:
+        """Give a page."""
+        if path in self.pages:
+            return self.pages[path]
+        if path == "/":
+            return f"{LIST}<p>You searched for {query['q'][0]}" if "q" in query else LIST
+        if path == "/order":
+            return ORDER.format(enctype=query.get("enctype", ["application/x-www-form-urlencoded"])[0])
+        return {"/login": LOGIN, "/frame": "<button onclick=\"this.textContent = 'read'\">Read the news</button>"}.get(
+            path, f"<title>{path}</title><p>The page {path}"
+        )
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()

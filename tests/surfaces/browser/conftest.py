@@ -1,0 +1,186 @@
+"""A browser for the tests of a file, and a shop to visit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from callboard.actors.runtime import EventLoop
+from callboard.messages import Control, Look, Observation, Target
+from callboard.surfaces import Stage
+from callboard.surfaces.browser import BrowserSurface
+from shop import HOME, Shop
+from support import PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from callboard.surfaces.browser._tab import Tab
+
+NOBODY = 65_534
+FLAGS = ("--headless", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--no-first-run")
+
+
+def needed() -> None:
+    """Skip the test where the browser is missing; with ``REQUIRE_BROWSER`` it fails."""
+    missing = [need.told for need in BrowserSurface.needs({"executable": "chromium"}) if not need.met]
+    if missing and os.environ.get("REQUIRE_BROWSER"):
+        pytest.fail("; ".join(missing))
+    if missing or sys.platform != "linux":
+        pytest.skip("; ".join(missing) or "these tests know the browser of Debian")
+
+
+@pytest.fixture(scope="session")
+def requires_browser() -> None:
+    """Skip the test where the browser is missing."""
+    needed()
+
+
+@pytest.fixture(scope="module")
+def debugging_port(requires_browser: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the debugging port of a browser in its sandbox; root starts it as another user."""
+    home = Path(f"{HOME}{os.getpid()}")  # the folders of pytest are closed to other users
+    home.mkdir(mode=0o700)
+    as_other: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        os.chown(home, NOBODY, NOBODY)
+        as_other = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    command = ["chromium", *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={home}/profile", "about:blank"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home)}
+    browser = subprocess.Popen(
+        command, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **as_other
+    )
+    try:
+        port, end = home / "profile" / "DevToolsActivePort", time.monotonic() + PATIENCE
+        while not (port.is_file() and len(port.read_text().split()) == 2):
+            assert browser.poll() is None, "the browser has ended"
+            assert time.monotonic() < end, "the browser does not start"
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port.read_text().split()[0]}"
+    finally:
+        browser.terminate()
+        browser.wait(PATIENCE)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Shop]:
+    """Give the shop."""
+    with Shop() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
+    """Give the function that runs a coroutine as a supervisor does, on a loop of its own."""
+    loop = EventLoop("browser-test")
+    loop.start()
+    yield lambda work: loop.submit(work).result(PATIENCE)
+    assert loop.stop(PATIENCE)
+
+
+@dataclass
+class OpenedTab:
+    """A tab, and a short way to work in it."""
+
+    surface: BrowserSurface
+    target: Target
+    run: Callable[[Coroutine[Any, Any, Any]], Any]
+
+    @property
+    def tab(self) -> Tab:
+        """The tab itself."""
+        return self.run(self.surface._tab(self.target.id))
+
+    def look(self, *, picture: bool = False, shown: bool = True) -> Observation:
+        """Look at it."""
+        return self.run(self.surface.observe(self.target, Look(picture=picture, shown=shown)))
+
+    def control(self, name: str, kind: str = "") -> Control:
+        """Find a control by its name, as soon as it is there."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            controls = self.look().controls
+            for control in controls:
+                if control.name == name and kind in {"", control.kind}:
+                    return control
+            time.sleep(0.02)
+        raise AssertionError([(control.kind, control.name) for control in controls])
+
+    def do(self, tool: str, control: Control | str = "", **arguments: Any) -> Any:
+        """Call a tool of the surface."""
+        entry = next(entry for entry in self.surface.tools() if entry.name == tool)
+        return self.run(entry.tool.fn(tab=self.target.id, **self._chosen(control), **arguments))
+
+    def _chosen(self, control: Control | str) -> dict[str, str]:
+        if not control:
+            return {}
+        return {"control_id": self.control(control).id if isinstance(control, str) else control.id}
+
+    def hazards(self, tool: str, control: Control | str = "", **arguments: Any) -> set[str]:
+        """Ask for the hazards of a call."""
+        given = {**self._chosen(control), **arguments}
+        return set(map(str, self.run(self.surface.hazards(self.target, tool, given, ()))))
+
+    def script(self, text: str) -> Any:
+        """Run a script in the page, as the page itself might."""
+        return self.run(self.tab.page.evaluate(text))
+
+    def wait_for(self, **arguments: Any) -> Any:
+        """Wait for a text, a control or an address."""
+        entry = next(entry for entry in self.surface.tools() if entry.name == "wait_for")
+        return self.run(entry.tool.fn(tab=self.target.id, seconds=PATIENCE, **arguments))
+
+
+@contextlib.contextmanager
+def opened_surface(
+    run: Callable[[Coroutine[Any, Any, Any]], Any], journal: Path | None = None, **options: Any
+) -> Iterator[BrowserSurface]:
+    """Open a surface, and close it."""
+    stage = Stage("browser", journal)
+    surface = BrowserSurface(**options)
+    try:
+        run(surface.open(stage))
+        yield surface
+    finally:
+        run(surface.close())
+        stage.close()
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder from which files may be uploaded."""
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="module")
+def surface(debugging_port: str, run: Any, workspace: Path) -> Iterator[BrowserSurface]:
+    """Give a surface on the file's browser."""
+    with opened_surface(run, cdp_url=debugging_port, workspace=workspace) as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(surface: BrowserSurface, run: Any) -> Iterator[Callable[[str], OpenedTab]]:
+    """Give the function that opens an address in a new tab, which is closed after the test."""
+    tabs: list[OpenedTab] = []
+
+    def opened(url: str) -> OpenedTab:
+        application = next(target for target in run(surface.targets()) if target.id == "browser")
+        tab = OpenedTab(surface, run(surface.start(application, {"address": url})), run)
+        tabs.append(tab)
+        return tab
+
+    yield opened
+    for target in run(surface.targets()):
+        if target.binds:
+            run(surface.stop(target))

@@ -1,0 +1,274 @@
+"""The browser surface: tabs as targets, looks, and tools, in a browser in its sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from callboard.messages import Look, LookBudget
+from callboard.surfaces import ToolError
+from shop import HOME
+
+
+def test_a_page_has_controls_of_its_frames_and_shadow_roots(visit, shop):
+    tab = visit(shop.url)
+    names = {control.name: control.kind for control in tab.look().controls}
+    assert names["Search"] in {"textbox", "button"}
+    assert names["Order the kettle"] == "link"
+    assert names["In the shadow"] == "button"
+    tab.control("Read the news", "button")
+    tab.do("click", "In the shadow")
+    assert tab.look().window["title"] == "shadowed"
+    tab.do("click", "Read the news")
+    assert tab.control("read", "button")
+
+
+def test_boxes_are_places_in_the_picture(visit, shop):
+    from PIL import Image
+
+    tab = visit(shop.url)
+    tab.control("Read the news")
+    tab.script("() => { const frame = document.querySelector('iframe').contentDocument;"
+               "frame.body.style.background = 'white'; frame.querySelector('button').style.cssText ="
+               "'background: red; border: 0; color: red'; }")  # fmt: skip
+    look = tab.look(picture=True)
+    box = next(control.box for control in look.controls if control.name == "Read the news")
+    image = Image.open(io.BytesIO(look.picture)).convert("RGB")
+    inside = image.crop((box.x + 1, box.y + 1, box.x + box.width - 1, box.y + box.height - 1))
+    assert inside.getcolors() == [(inside.width * inside.height, (255, 0, 0))]
+    assert image.getpixel((box.x - 2, box.y + 2)) == (255, 255, 255)
+
+
+def test_readable_text_is_cut_with_a_note(visit, shop):
+    shop.pages["/long"] = "".join(f"<p>Paragraph {number}</p>" for number in range(2_000))
+    tab = visit(f"{shop.url}/long")
+    look = tab.look()
+    assert look.text.startswith("Paragraph 0\nParagraph 1\n")
+    assert any("more characters" in note for note in look.notes)
+    first = tab.do("read")
+    second = tab.do("read", start=first["next"])
+    assert (first["text"] + second["text"]).splitlines()[-1] == "Paragraph 1999"
+    small = tab.run(tab.surface.observe(tab.target, Look(picture=False, budget=LookBudget(text=10))))
+    assert (len(small.text), len(small.notes)) == (10, 1)
+
+
+def test_a_password_is_shown_nowhere(visit, shop):
+    tab = visit(f"{shop.url}/login")
+    before = tab.look().fingerprint
+    tab.do("fill", "Password", text="correct horse")
+    look = tab.look()
+    assert "correct" not in repr(look)
+    assert tab.control("Password").states == ("focused", "password")
+    assert "correct" not in tab.do("read")["text"]
+    assert look.fingerprint == before
+
+
+def test_the_fingerprint_is_of_structure_and_text(visit, shop):
+    tab = visit(shop.url)
+    tab.control("Read the news")
+    first = tab.look(picture=True).fingerprint
+    tab.script("() => { document.body.style.background = 'green'; document.body.style.paddingTop = '50px' }")
+    assert tab.run(tab.surface.fingerprint(tab.target)) == first
+    tab.script("() => { late.textContent = 'here' }")
+    assert tab.run(tab.surface.fingerprint(tab.target)) != first
+
+
+def test_controls_of_another_document_have_other_ids(visit, shop):
+    shop.pages["/twin"] = shop.page("/login", {})
+    tab = visit(f"{shop.url}/login")
+    button = tab.control("Enter")
+    tab.do("open", address=f"{shop.url}/twin")
+    assert tab.surface.resolve(tab.look(), button) is None
+    with pytest.raises(ToolError, match="gone, or was replaced"):
+        tab.do("click", button)
+
+
+def test_a_replaced_control_is_not_clicked(visit, shop):
+    tab = visit(shop.url)
+    button = tab.control("Empty the cart")
+    tab.script(
+        "() => { const old = [...document.querySelectorAll('button')].at(-1);"
+        "old.replaceWith(Object.assign(old.cloneNode(true), {onclick: () => document.title = 'hit'})) }"
+    )
+    with pytest.raises(ToolError, match="gone, or was replaced"):
+        tab.do("click", button)
+    assert tab.look().window["title"] == "Shop"
+
+
+PROBLEMS = {
+    "covered": ("b.insertAdjacentHTML('afterend', '<div style=\"position:fixed;inset:0\">x</div>')", "is covered"),
+    "off the screen": ("b.style.cssText = 'position:absolute;left:-9999px'", "off the screen|has moved"),
+    "disabled": ("b.disabled = true", "is disabled"),
+    "moved": ("b.style.cssText = 'position:absolute;left:600px;top:300px'", "has moved since the look"),
+    "moving": (
+        """b.style.position = 'relative'; let i = 0;
+        (function move() { b.style.left = (i++ % 9) + 'px'; requestAnimationFrame(move) })()""",
+        "keeps moving",
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "reason"), PROBLEMS.values(), ids=PROBLEMS.keys())
+def test_a_control_that_is_not_ready_is_not_clicked(visit, shop, script, reason):
+    shop.pages["/b"] = "<title>b</title><button id=b onclick=\"document.title = 'hit'\">Go</button>"
+    tab = visit(f"{shop.url}/b")
+    button = tab.control("Go")
+    tab.script(f"() => {{ {script} }}")
+    with pytest.raises(ToolError, match=reason):
+        tab.do("click", button)
+    assert tab.look().window["title"] == "b"
+
+
+def test_a_form_is_filled_in_and_sent(visit, shop):
+    tab = visit(f"{shop.url}/order")
+    tab.do("fill", "Name", text="Ada")
+    tab.do("type", "Name", text=" L")
+    tab.do("select", "Size", options=["large"])
+    tab.do("check", "A gift")
+    tab.do("click", "Send the order")
+    tab.wait_for(text="Thank you", address="*/confirm")
+    assert shop.orders[-1] == {"name": "Ada L", "size": "large", "gift": "on"}
+    tab.do("back")
+    tab.wait_for(control="Send the order")
+
+
+def test_a_key_presses_the_focused_control(visit, shop):
+    tab = visit(shop.url)
+    field = tab.control("Search", "textbox")
+    tab.do("fill", field, text="cups")
+    tab.do("press", keys="Enter")
+    tab.wait_for(text="You searched for cups")
+
+
+def test_a_table_is_extracted_with_its_header(visit, shop):
+    tab = visit(shop.url)
+    table = next(control for control in tab.look().controls if control.kind == "table")
+    assert tab.do("extract_table", table) == {
+        "header": ["Item", "Price"],
+        "rows": [["Kettle", "24.50"], ["Cup", "3.20"], ["Postage is free", "Postage is free"]],
+    }
+
+
+def test_a_dialog_is_all_that_is_seen_until_it_is_answered(visit, shop):
+    tab = visit(shop.url)
+    tab.do("click", "Empty the cart")
+    look = tab.look(picture=True)
+    assert look.window["dialog"] == {"kind": "confirm", "message": "Delete the cart?"}
+    assert (look.controls, look.picture) == ((), None)
+    with pytest.raises(ToolError, match="shows a dialog"):
+        tab.do("read")
+    assert tab.hazards("accept_dialog") == {"deletes"}
+    tab.do("dismiss_dialog")
+    assert tab.look().window["title"] == "Shop"
+    tab.do("click", "Empty the cart")
+    tab.do("accept_dialog")
+    assert tab.look().window["title"] == "empty"
+
+
+def test_a_new_tab_is_a_target(visit, shop, run):
+    tab = visit(shop.url)
+    before = {target.id for target in run(tab.surface.targets())}
+    tab.do("click", "In a new tab")
+    while not (news := [target for target in run(tab.surface.targets()) if target.id not in before]):
+        pass
+    assert (news[0].owner, news[0].address) == (tab.target.owner, f"app/browser/{news[0].id}")
+
+
+def test_a_download_is_refused_unless_it_is_the_call(visit, shop):
+    tab = visit(shop.url)
+    tab.do("click", "Price list")
+    while not (notes := tab.look().notes):
+        pass
+    assert "prices.csv" in notes[0]
+
+
+def test_uploads_are_from_the_workspace_only(visit, shop, workspace):
+    tab = visit(f"{shop.url}/order?enctype=multipart/form-data")
+    (workspace / "note.txt").write_text("hello")
+    (workspace / "link.txt").symlink_to("/etc/passwd")
+    (workspace / "folder").symlink_to("/etc")
+    for name in ("../x", "/etc/passwd", "link.txt", "folder/passwd", "absent.txt", ".hidden"):
+        with pytest.raises(ToolError):
+            tab.do("upload", "Note", files=[name])
+    tab.do("upload", "Note", files=["note.txt"])
+    tab.do("click", "Send the order")
+    tab.wait_for(text="Thank you")
+    assert b"hello" in shop.orders[-1]["body"]
+
+
+def test_hazards_follow_from_the_form(visit, shop):
+    tab = visit(f"{shop.url}/order")
+    assert tab.hazards("click", "Send the order") == {"sends", "spends"}
+    assert tab.hazards("press", "Name", keys="Enter") == {"sends", "spends"}
+    assert tab.hazards("press", "Name", keys="Tab") == set()
+    assert tab.hazards("fill", "Name", text="x") == set()
+    tab.do("open", address=f"{shop.url}/login")
+    assert tab.hazards("click", "Enter") == {"sends", "logs_in"}
+    tab.do("open", address=shop.url)
+    search = tab.control("Search", "button")
+    assert tab.hazards("click", search) == set()
+
+
+def test_a_form_that_changes_after_the_ruling_is_not_sent(visit, shop):
+    shop.pages["/bait"] = "<form action='/confirm' method='get'><input name='x'><button>Next</button></form>"
+    tab, count = visit(f"{shop.url}/bait"), len(shop.orders)
+    button = tab.control("Next")
+    assert tab.hazards("click", button) == set()
+    tab.script("() => { document.forms[0].method = 'post' }")
+    with pytest.raises(ToolError, match="changed since the policy ruled"):
+        tab.do("click", button)
+    tab.script("() => { document.forms[0].method = 'get'; document.forms[0].onsubmit = () => "
+               "{ document.forms[0].method = 'post' } }")  # fmt: skip
+    assert tab.hazards("click", button) == set()
+    tab.do("click", button)
+    while not (notes := tab.look().notes):
+        pass
+    assert "tried to send a form" in notes[0]
+    assert len(shop.orders) == count
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "chrome://version", "view-source:http://127.0.0.1/",
+                                     "data:text/html,x", "javascript:alert(1)", "http://a:b@127.0.0.1/"])  # fmt: skip
+def test_only_addresses_of_pages_are_opened(visit, shop, address):
+    tab = visit(shop.url)
+    with pytest.raises(ToolError, match="opened"):
+        tab.do("open", address=address)
+    assert tab.tab.page.url == f"{shop.url}/"
+
+
+def test_an_address_without_a_server_is_an_error(visit, shop):
+    tab = visit(shop.url)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(ToolError, match=r"can't be opened: .*ERR_CONNECTION_REFUSED"):
+        tab.do("open", address=f"http://127.0.0.1:{port}/")
+    tab.do("open", address=shop.url)
+    assert tab.look().window["title"] == "Shop"
+
+
+def test_calls_name_their_pages(visit, shop, run):
+    tab = visit(shop.url)
+    link = tab.control("Order the kettle")
+    resources = run(tab.surface.resources(tab.target, "click", {"control_id": link.id}))
+    assert resources == (f"url:{shop.url}/", f"origin:{shop.url}", f"url:{shop.url}/order?item=kettle")
+    canonical = tab.surface.canonical(None, "open_in_browser", {"address": "Example.com"})
+    assert canonical == {"address": "https://example.com/"}
+
+
+def test_the_pages_are_in_a_sandbox(visit, shop):
+    """The browser of this file runs as another user if root runs the tests. Source: seccomp(2), its mode 2."""
+    visit(shop.url)
+    modes = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (folder / "cmdline").read_text(errors="replace")
+            if "--type=renderer" in command and f"{HOME}{os.getpid()}" in command:
+                modes |= {
+                    line.split()[1] for line in (folder / "status").read_text().splitlines() if "Seccomp:" in line
+                }
+    assert modes == {"2"}
