@@ -41,7 +41,16 @@ from callboard.messages._blackboard import (
     shown,
 )
 from callboard.messages._check_schemas import largest_pattern
-from callboard.messages._checks import MATCHERS, MOST_CHECKS, PROPOSED, Check, CheckResult, ControlQuery, Reading
+from callboard.messages._checks import (
+    MATCHERS,
+    MOST_CHECKS,
+    PROPOSED,
+    Check,
+    CheckResult,
+    ControlQuery,
+    PageQuery,
+    Reading,
+)
 from callboard.messages._command import (
     CLOSE,
     ESSENTIAL,
@@ -274,6 +283,7 @@ __all__ = [
     "Outcome",
     "OutputT",
     "OutputTypeError",
+    "PageQuery",
     "Pause",
     "Phase",
     "PhaseError",

@@ -31,9 +31,9 @@ PROPOSED = {"proposed": True}
 MOST_CHECKS = 100
 """The most checks of a task or of a step of its plan."""
 _LONGEST = 200
-_FORMS = ("cells", "table", "text", "chart", "control", "command", "tool")
+_FORMS = ("cells", "table", "text", "chart", "control", "page", "command", "tool")
 """The fields that say which reading it is; each reading has one."""
-_OTHER_FORMS = ("file", "only", "unchanged", "program")
+_OTHER_FORMS = ("file", "downloaded", "only", "unchanged", "program")
 """The further forms of checks."""
 MATCHERS = (
     "same_as",
@@ -71,7 +71,8 @@ class ControlQuery(DocumentedFields, Value):
     """
 
     target: Text
-    """The id, name or address of the target that shows it."""
+    """The id, name or address of the target that shows it; for a page of a browser also a pattern of its address, such
+    as `*/thanks`."""
     name: str = ""
     """Its whole name, without regard to spaces at the ends; empty for any."""
     kind: str = ""
@@ -85,10 +86,22 @@ class ControlQuery(DocumentedFields, Value):
         return self
 
 
+class PageQuery(DocumentedFields, Value):
+    """A page of a browser, found by its address and text.
+
+    One that fits must be the only one.
+    """
+
+    url: Text
+    """Its address, as a pattern: `https://shop.example/thanks*`."""
+    contains: str = ""
+    """A text on it, without regard to spaces; empty for any."""
+
+
 class Reading(DocumentedFields, Value):
     """A call that only reads, and a part of its answer.
 
-    It has exactly one of `cells`, `table`, `text`, `chart`, `control`, `command` and `tool`.
+    It has exactly one of `cells`, `table`, `text`, `chart`, `control`, `page`, `command` and `tool`.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
@@ -106,6 +119,8 @@ class Reading(DocumentedFields, Value):
     An object with its `kind`, `ranges`, `title` and place; one that fits must be the only one."""
     control: ControlQuery | None = None
     """A control of a target: an object with its `id`, `name`, `kind`, `enabled`, `visible`, `states` and `detail`."""
+    page: PageQuery | None = None
+    """A page of a browser: an object with its `target`, `url`, `title` and `text`."""
     command: Text | None = None
     """A shell command that only reads: its output, without the line end, or with `read_json: true` in `args` its JSON
     value. `target` names the shell; it may be left out if there is one. A command that fails can't be read."""
@@ -180,6 +195,8 @@ class Reading(DocumentedFields, Value):
 def _describe_field(value: object) -> str:
     if isinstance(value, ControlQuery):
         return " ".join(filter(None, (repr(value.name) if value.name else "", value.kind, "of", value.target)))
+    if isinstance(value, PageQuery):
+        return f"{value.url} with {value.contains!r}" if value.contains else value.url
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
@@ -192,7 +209,7 @@ Texts = Annotated[
 class Check(Reading):
     """An expectation that is read back before a FINISH counts.
 
-    It is a reading and one matcher, or one of the forms `file`, `only`, `unchanged` and `program`.
+    It is a reading and one matcher, or one of the forms `file`, `downloaded`, `only`, `unchanged` and `program`.
 
     Example:
         >>> str(Check(cells="report.xlsx!Sales!B8", same_as={"table": "sales.docx", "path": "/3/1"}))
@@ -205,6 +222,9 @@ class Check(Reading):
     """A file of a workspace, by its name there: it exists and can be opened. See `changed`."""
     changed: bool | None = None
     """For `file`: whether its contents differ from those at the task's submission. A new file has changed."""
+    downloaded: Text | None = None
+    """A file that became a result of the task, such as a download, by its name or a pattern: it is there, and is not
+    empty."""
     only: Texts | None = None
     """The files and targets that the task may have changed, as its effects and the contents of all files show. No other
     file may have changed, unless another task changed it."""

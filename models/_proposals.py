@@ -16,9 +16,9 @@ MOST_PROPOSED = 10
 """The most checks that a model may propose."""
 LONGEST_WAIT = 30.0
 """The longest wait for a late effect in a proposed check, in seconds."""
-_KEPT_FROM_MODELS = ("program", "only", "unchanged", "changed")
+_KEPT_FROM_MODELS = ("program", "downloaded", "only", "unchanged", "changed")
 """The fields of a check that compare with the files at submission, or call a function of the host program."""
-_OBJECTS = ("same_as", "control")
+_OBJECTS = ("same_as", "control", "page")
 
 
 class ProposingHostResponse(HostResponse):

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
     from callboard.messages import Task
 
-_SHORT = ("cells", "table", "text", "chart", "command", "file", "changed", "only", "unchanged", "program")
+_SHORT = ("cells", "table", "text", "chart", "command", "file", "changed", "downloaded", "only", "unchanged", "program")
 """The readings that have a short form; `changed: FILE` stands for `{file: FILE, changed: true}`."""
 _IN_BRACES = {
     "control": "{control: {target: TARGET, name: NAME}}",
+    "page": "{page: {url: ADDRESS, contains: TEXT}}",
     "tool": "{tool: NAME, target: TARGET, path: /rows/0, equals: VALUE}",
 }
 _LISTS = {"only", "unchanged"}
 _WITH_VALUE = {"cells", "table", "text", "chart", "command"}
 _FORM = re.compile(r"\s*(\w+)\s*:(?:\s+(.*))?", re.DOTALL)
-_READING = re.compile(rf"({'|'.join((*sorted(_WITH_VALUE), 'control', 'tool'))}):\s+(\S.*)", re.DOTALL)
+_READING = re.compile(rf"({'|'.join((*sorted(_WITH_VALUE), 'control', 'page', 'tool'))}):\s+(\S.*)", re.DOTALL)
 """A second reading in place of a value."""
 _WITHOUT_VALUE = {"exists", "is_empty"}
 _OPERATOR = re.compile(

@@ -16,6 +16,7 @@ from callboard.surfaces.browser._form_hazards import of_press
 from callboard.surfaces.browser._launch import BrowserLaunch, find_browser
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
 from callboard.surfaces.browser._open_browser import OpenBrowser
+from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
 
@@ -138,7 +139,7 @@ class BrowserSurface(Server):
         Raises:
             ToolError: If it can't be opened; the tab is closed again.
         """
-        address = full_address(str(arguments.get("address") or "about:blank"))
+        address = full_address(str(arguments.get("address") or BLANK))
         tab = await self._open_browser().new_tab(current_call().session)
         try:
             await open_address(tab, address)
@@ -233,9 +234,11 @@ class BrowserSurface(Server):
         Raises:
             ToolError: If it is not that of a page.
         """
-        if tool not in {"open", f"open_in_{self.name}"}:
-            return arguments
-        return {**arguments, "address": full_address(str(arguments["address"]))}
+        if tool == "open":
+            return {**arguments, "address": full_address(str(arguments["address"]))}
+        if tool == f"open_in_{self.name}":
+            return {**arguments, "arguments": {"address": full_address(_opened_address(arguments))}}
+        return arguments
 
     async def resources(  # type: ignore[override]
         self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]
@@ -246,8 +249,10 @@ class BrowserSurface(Server):
         opens.
         """
         urls: list[str] = []
-        if "address" in arguments and tool in {"open", f"open_in_{self.name}"}:
+        if tool == "open":
             urls.append(str(arguments["address"]))
+        elif tool == f"open_in_{self.name}":
+            urls.append(_opened_address(arguments))
         elif target is None:
             return (UNKNOWN,)
         else:
@@ -290,6 +295,12 @@ class BrowserSurface(Server):
             owner=tab.owner,
             group=f"{self.name}:profile" if isinstance(self._launch.profile, Path) else "",
         )
+
+
+def _opened_address(arguments: Mapping[str, JsonValue]) -> str:
+    """Return the address of a HostAgent's call that opens a tab."""
+    opening = arguments.get("arguments")
+    return str(opening.get("address") or BLANK) if isinstance(opening, dict) else BLANK
 
 
 def _dialog_observation(tab: Tab, url: str) -> Observation:

@@ -6,7 +6,7 @@ next program finds the same tabs. It ends with everything that it started.
 Arguments: a private folder, and the seconds to wait for the first client. Its standard input is one line of JSON: the
 options of Playwright's `launch`, or with `user_data_dir` those of `launch_persistent_context`. It answers one line: the
 endpoint for Playwright's `connect`, or ``error`` and the reason. Clients connect to the socket ``holder`` in the
-folder, and stay connected; each sends lines: ``grace`` and seconds, or ``end``.
+folder, and stay connected; each sends lines: ``grace`` and seconds, which is answered with ``ok``, or ``end``.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ class BrowserHolder:
                     await reader.read()  # the client waits until this process has ended
                 elif word == "grace":
                     self._grace = float(value)
+                    writer.write(b"ok\n")
         except (OSError, ValueError):
             pass
         finally:

@@ -94,9 +94,14 @@ class HeldBrowser:
         """Connect to a browser's holder; return False if it has ended."""
         try:
             self._reader, self._writer = await asyncio.open_unix_connection(Path(facts["runtime"], "holder"))
-        except OSError:
+            self._writer.write(f"grace {grace}\n".encode())
+            answer = await asyncio.wait_for(self._reader.readline(), _END_SECONDS)
+        except (OSError, TimeoutError):
             return False
-        self._writer.write(f"grace {grace}\n".encode())
+        if not answer:  # it is ending
+            self._writer.close()
+            self._reader = self._writer = None
+            return False
         self.endpoint = facts["endpoint"]
         return True
 

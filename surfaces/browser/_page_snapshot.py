@@ -107,9 +107,12 @@ class PageNode:
         return f"- {line}" if self.role == "listitem" else line
 
     def words(self) -> str:
-        """Return its readable text on one line."""
+        """Return its readable text on one line.
+
+        The value of a field is left out: it is a fact of the control.
+        """
         if self.role in FIELDS:
-            return ": ".join(filter(None, (self.name, self.text)))
+            return self.name
         inner = " ".join(filter(None, (self.text, *(child.words() for child in self.children))))
         return inner or self.name
 
@@ -212,7 +215,8 @@ class PageSnapshot:
         detail: dict[str, JsonValue] = {
             name: _cut(value, _MOST_NAME) for name, value in node.properties.items() if value
         }
-        words = "" if node.role in TABLES | DIALOGS else node.text or node.words()
+        words = "" if node.role in TABLES | DIALOGS | FIELDS else node.words()
+        words = words or node.text
         if words and words != node.name and not node.is_password:
             detail["value" if node.role in FIELDS | {"slider"} else "text"] = _cut(words, _MOST_VALUE)
         options: list[PageNode] = [child for child in node.children if child.role == "option" and not child.ref]

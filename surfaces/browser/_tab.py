@@ -194,6 +194,8 @@ class Tab:
 
     async def stop_loading(self) -> None:
         """Stop all navigation in the page."""
+        self._loading.clear()
+        self._requests.clear()
         await self._session.send("Page.stopLoading")
 
     async def answer_dialog(self, *, accept: bool, text: str | None = None) -> None:
@@ -261,7 +263,7 @@ class Tab:
             DialogOpenError: If the page shows a dialog.
             ToolError: If the page does not answer.
         """
-        shot = self.page.screenshot(caret="initial", timeout=LOOK_SECONDS * 1000, scale="css")
+        shot = self.page.screenshot(timeout=LOOK_SECONDS * 1000, scale="css")
         return await self.run(shot)
 
 

@@ -31,4 +31,5 @@ def test_the_tasks_of_the_page_are_valid():
 
 def test_every_matcher_and_reading_is_described():
     fields = [*MATCHERS, "cells", "table", "text", "chart", "control", "command", "tool", "file", "only", "unchanged"]
+    fields += ["page", "downloaded"]
     assert [name for name in fields if f"`{name}: " not in PAGE] == []

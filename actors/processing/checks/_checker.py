@@ -9,6 +9,7 @@ import inspect
 import json
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands import MOST_KEPT, differences_in_words
@@ -16,6 +17,7 @@ from callboard.actors.processing.checks._ask_judge import asked_judge
 from callboard.actors.processing.checks._changed_files import changes_beside, effects_of
 from callboard.actors.processing.checks._matchers import Missing, UnreadableError, difference, holds, value_at
 from callboard.actors.processing.checks._readings import Reader, check_running
+from callboard.config import fits
 from callboard.messages import (
     AgentStatus,
     CallboardError,
@@ -260,6 +262,8 @@ class Checker:
             case "program":
                 value = await self._called(reader, check)
                 return _CheckReading(held=value is True, value=value)
+            case "downloaded":
+                return await self._downloaded(reader, acted, str(check.downloaded))
             case "file" | "only" | "unchanged":
                 return await self._of_files(reader, acted, check)
             case _:
@@ -303,6 +307,19 @@ class Checker:
             files_of_others = {name for name, path in files.items() if str(path) in written}
             beside = changes_beside(check.only or (), effects, old_digests, new_digests, files_of_others)
         return _CheckReading(held=not beside, value={"changed": [*beside]})
+
+    async def _downloaded(self, reader: Reader, acted: Acted, pattern: str) -> _CheckReading:
+        """Find the results of a task with a name that fits."""
+        new_paths = dict.fromkeys((*reader.run.made, *(path for result in acted.results for path in result.made)))
+        paths = [Path(path) for path in new_paths if fits(pattern, Path(path).name)]
+
+        def sizes() -> list[int]:
+            return [path.stat().st_size for path in paths if path.is_file()]
+
+        return _CheckReading(
+            held=any(await reader.context.services.lanes.run("sizes of files", sizes)),
+            value=[path.name for path in paths] or [Path(path).name for path in new_paths],
+        )
 
     async def _called(self, reader: Reader, check: Check) -> JsonValue:
         """Call a function of the host program."""

@@ -14,7 +14,7 @@ from callboard.actors.processing._permit import ruling
 from callboard.actors.processing._services import digest
 from callboard.actors.processing.checks._matchers import UnreadableError, value_at
 from callboard.actors.states import evolve
-from callboard.config import Verdict
+from callboard.config import Verdict, fits
 from callboard.messages import (
     Action,
     AgentKind,
@@ -41,13 +41,15 @@ if TYPE_CHECKING:
     from callboard.actors.processing.checks._matchers import Missing
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
-    from callboard.messages import Check, Control, ControlQuery, Reading, Seconds, Target
+    from callboard.messages import Check, Control, ControlQuery, PageQuery, Reading, Seconds, Target
 
 _T = TypeVar("_T")
 _NO_DOCUMENTS = frozenset({TargetKind.APPLICATION, TargetKind.DEVICE, TargetKind.SHELL})
 PART_TOOL = "read_part"
 """The tool of a surface that reads `cells`, `table`, `text` and `chart`."""
 _PAUSE = 0.05
+_PAGE_ADDRESS = "url"
+"""The kind of the resources of a surface of pages, and the fact about a window that has the address."""
 _SHELL_TOOL = "run"
 _APART_TOOL = "read_command"
 """The tool of a surface that runs a shell's command apart from all others."""
@@ -102,6 +104,8 @@ class Reader:
     async def _whole(self, reading: Reading) -> JsonValue:
         if reading.control is not None:
             return await self._control(reading.control)
+        if reading.page is not None:
+            return await self._page(reading.page)
         if reading.command is not None:
             return await self._command(reading.command, reading.args, reading.target)
         if reading.tool is not None:
@@ -246,6 +250,27 @@ class Reader:
         control_data: JsonValue = matches[0].model_dump(mode="json")
         return control_data
 
+    async def _page(self, query: PageQuery) -> JsonValue:
+        """Find the one page of a browser that a query describes."""
+        pages: list[dict[str, JsonValue]] = []
+        for target in await self.listed():
+            surface = self.context.services.toolbox.surface(target)
+            if _PAGE_ADDRESS not in surface.resource_kinds or target.kind is TargetKind.APPLICATION:
+                continue
+            await self._mark(target)
+            look = functools.partial(observed, surface, target, COMPARED)
+            observation = await on_lane(self.context, surface, target, look)
+            facts = {name: observation.window.get(name, "") for name in (_PAGE_ADDRESS, "title")}
+            pages.append({"target": target.id, **facts, "text": observation.text})
+        fitting_pages = [page for page in pages if fits(query.url, str(page[_PAGE_ADDRESS]))]
+        with_text = [page for page in fitting_pages if _words(query.contains) in _words(str(page["text"]))]
+        if len(with_text) != 1:
+            text = f" with the text {query.contains!r}" if query.contains and fitting_pages else ""
+            listed = ", ".join(str(page[_PAGE_ADDRESS]) for page in pages[:20]) or "none"
+            msg = f"{len(with_text) or 'no'} open pages fit {query.url!r}{text}; there are: {listed}"
+            raise UnreadableError(msg)
+        return dict(with_text[0])
+
     async def is_document(self, name: str) -> bool:
         """Return whether a target is the document at this path."""
         return any(target.id == name for target in await self.listed())
@@ -272,6 +297,10 @@ class Reader:
         if own_target is not None and own_target.native.id not in {target.id for target in listed}:
             listed = (*listed, own_target.native)
         target = find_target(listed, target_name)
+        if target is None:
+            windows = [listed_target for listed_target in listed if listed_target.kind is TargetKind.WINDOW]
+            fitting_windows = [window for window in windows if fits(target_name, window.name)]
+            target = fitting_windows[0] if len(fitting_windows) == 1 and "*" in target_name else None
         if target is None or target.kind is TargetKind.APPLICATION:
             named = [candidate.id for candidate in listed if candidate.kind is not TargetKind.APPLICATION]
             msg = f"there is no {target_name!r}; there are: {', '.join(named[:20]) or 'none'}"
@@ -400,6 +429,10 @@ class Reader:
 
 def _on_screen(surface: Server, target: Target) -> bool:
     return surface.pictures and target.kind is TargetKind.WINDOW
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _fits(control: Control, query: ControlQuery) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
@@ -157,6 +158,18 @@ def opened_surface(
 
 
 @pytest.fixture(scope="module")
+def opened(run: Any) -> Callable[..., contextlib.AbstractContextManager[BrowserSurface]]:
+    """Give the function that opens a surface, and closes it."""
+    return functools.partial(opened_surface, run)
+
+
+@pytest.fixture(scope="module")
+def tabs_of(run: Any) -> Callable[[BrowserSurface], list[OpenedTab]]:
+    """Give the function that lists a surface's tabs."""
+    return lambda surface: [OpenedTab(surface, target, run) for target in run(surface.targets()) if target.binds]
+
+
+@pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder from which files may be uploaded."""
     return tmp_path_factory.mktemp("workspace")
@@ -184,3 +197,20 @@ def visit(surface: BrowserSurface, run: Any) -> Iterator[Callable[[str], OpenedT
     for target in run(surface.targets()):
         if target.binds:
             run(surface.stop(target))
+
+
+@pytest.fixture(scope="module")
+def watch(debugging_port: str, run: Any) -> Iterator[Callable[[str], OpenedTab]]:
+    """Give the function that finds a tab of the running browser, as soon as it is there, to change it as a person."""
+    with opened_surface(run, cdp_url=debugging_port, profile="shared") as view:
+
+        def watched(tab_id: str) -> OpenedTab:
+            end = time.monotonic() + PATIENCE
+            while time.monotonic() < end:
+                for target in run(view.targets()):
+                    if target.id == tab_id:
+                        return OpenedTab(view, target, run)
+                time.sleep(0.02)
+            raise AssertionError(tab_id)
+
+        yield watched

@@ -256,8 +256,10 @@ def test_calls_name_their_pages(visit, shop, run):
     link = tab.control("Order the kettle")
     resources = run(tab.surface.resources(tab.target, "click", {"control_id": link.id}))
     assert resources == (f"url:{shop.url}/", f"origin:{shop.url}", f"url:{shop.url}/order?item=kettle")
-    canonical = tab.surface.canonical(None, "open_in_browser", {"address": "Example.com"})
-    assert canonical == {"address": "https://example.com/"}
+    opening = tab.surface.canonical(None, "open_in_browser", {"arguments": {"address": "Example.com"}})
+    assert opening == {"arguments": {"address": "https://example.com/"}}
+    named = run(tab.surface.resources(None, "open_in_browser", opening))
+    assert named == ("url:https://example.com/", "origin:https://example.com")
 
 
 def test_the_pages_are_in_a_sandbox(visit, shop):

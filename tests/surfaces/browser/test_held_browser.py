@@ -1,0 +1,147 @@
+"""A browser that a separate program holds: it outlives a killed program for a while, and leaves nothing when it ends.
+
+Root runs these without the sandbox: the program that holds a browser runs as the same user as the tests, and Chromium's
+sandbox does not work as root. test_browser.py has pages in a sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import forks
+from callboard.messages import SettingsError
+from callboard.surfaces import Stage
+from callboard.surfaces.browser import BrowserSurface
+from callboard.surfaces.browser._launch import BrowserLaunch, check_cdp_url
+from support import PATIENCE
+
+SANDBOX = os.geteuid() != 0
+HOST = """
+import asyncio, os, sys
+from pathlib import Path
+from callboard.surfaces import Stage
+from callboard.surfaces.browser import BrowserSurface
+
+async def main():
+    surface = BrowserSurface("chromium", sandbox=os.geteuid() != 0)
+    await surface.open(Stage("browser", Path(sys.argv[1])))
+    browser = surface._browser
+    tab = await browser.new_tab("a conversation")
+    await tab.page.goto(sys.argv[2])
+    await tab.page.locator("input").first.fill("typed before")
+    print(tab.id, browser._held.endpoint, flush=True)
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs(requires_browser):
+    pass
+
+
+def killed_program(journal: Path, url: str) -> tuple[str, Path]:
+    """Run a program that opens a tab, and is killed; give the tab's id, and the folder of its browser's program."""
+    program = forks.run([sys.executable, "-c", HOST, journal, url], timeout=PATIENCE)
+    assert program.returncode == -signal.SIGKILL, program.stderr
+    tab_id, endpoint = program.stdout.split()
+    return tab_id, Path(endpoint).parents[1]
+
+
+def ended(folder: Path) -> bool:
+    """Wait until the program of a browser has ended, and with it its folder."""
+    end = time.monotonic() + PATIENCE
+    while folder.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    return not folder.exists()
+
+
+def test_a_browser_is_taken_over_with_its_tabs_and_then_ends(shop, opened, tabs_of, tmp_path):
+    tab_id, runtime = killed_program(tmp_path / "journal.db", shop.url)
+    with opened(tmp_path / "journal.db", executable="chromium", sandbox=SANDBOX) as surface:
+        (tab,) = tabs_of(surface)
+        assert (tab.target.id, tab.target.owner) == (tab_id, "a conversation")
+        assert tab.control("Search", "textbox").detail["value"] == "typed before"
+        tab.do("click", tab.control("Search", "button"))
+        tab.wait_for(text="You searched for typed before")
+    assert ended(runtime)
+
+
+def test_the_addresses_of_a_lost_browser_are_opened_again(shop, opened, tabs_of, tmp_path):
+    tab_id, runtime = killed_program(tmp_path / "journal.db", f"{shop.url}/order?item=cup")
+    facts = json.loads((tmp_path / "journal.db.surfaces" / "browser" / "browser.json").read_text())
+    os.kill(facts["pid"], signal.SIGKILL)
+    with opened(tmp_path / "journal.db", executable="chromium", sandbox=SANDBOX) as surface:
+        (tab,) = tabs_of(surface)
+        assert (tab.target.id, tab.target.owner) == (tab_id, "a conversation")
+        tab.wait_for(address="*/order?item=cup", control="Send the order")
+        assert "value" not in tab.control("Name").detail
+    assert not runtime.exists()
+
+
+def test_a_profile_keeps_its_logins_and_serves_one_program(shop, opened, run, tmp_path):
+    options = {"executable": "chromium", "sandbox": SANDBOX, "profile": tmp_path / "profile"}
+    with opened(**options) as surface:
+        tab = run(surface._browser.new_tab("x"))
+        run(tab.page.goto(shop.url))
+        run(tab.page.evaluate("() => { document.cookie = 'login=ada; max-age=3600' }"))
+        targets = [target for target in run(surface.targets()) if target.binds]
+        assert {target.group for target in targets} == {"browser:profile"}
+        with pytest.raises(RuntimeError, match="profile"), opened(**options):
+            pass
+    with opened(**options) as surface:
+        tab = run(surface._browser.new_tab("y"))
+        run(tab.page.goto(shop.url))
+        assert run(tab.page.evaluate("() => document.cookie")) == "login=ada"
+
+
+@pytest.mark.skipif(SANDBOX, reason="only root is refused")
+def test_root_is_refused_a_browser_with_its_sandbox(run):
+    with pytest.raises(SettingsError, match=r"does not work as root.*browser\.sandbox: false"):
+        run(BrowserSurface("chromium").open(Stage("browser")))
+
+
+def test_a_browser_that_does_not_start_is_an_error(run, tmp_path):
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    surface = BrowserSurface(str(program), sandbox=SANDBOX)
+    with pytest.raises(RuntimeError, match="the browser does not start: "):
+        run(surface.open(Stage("browser")))
+    run(surface.close())
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9222", "ws://[::1]:9222/x", "http://localhost:9222"])
+def test_a_debugging_port_of_this_machine_is_used(url):
+    check_cdp_url(url, ())
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1:9222", "http://example.com", "ws://127.0.0.1.example.com:1"])
+def test_a_debugging_port_of_another_machine_has_to_be_named(url):
+    with pytest.raises(SettingsError, match="another machine"):
+        BrowserLaunch(cdp_url=url).check()
+    host = url.split("/")[2].partition(":")[0]
+    BrowserLaunch(cdp_url=url, cdp_hosts=(host,)).check()
+
+
+def test_a_holder_without_clients_ends_after_its_grace():
+    from callboard.surfaces.browser import _browser_holder
+
+    options = BrowserLaunch(executable="chromium", sandbox=SANDBOX).launch_options()
+    runtime = Path(tempfile.mkdtemp(prefix="cb-", dir="/tmp"))  # a short name, for sockets
+    command = [sys.executable, "-P", _browser_holder.__file__, str(runtime), "0.1"]
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "TMPDIR": str(runtime)}
+    ran = subprocess.run(command, input=json.dumps(options), capture_output=True, text=True, timeout=PATIENCE,
+                         env=environment, check=True)  # fmt: skip
+    assert ran.stdout.endswith(".sock\n")
+    assert not runtime.exists()
