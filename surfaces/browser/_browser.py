@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from callboard.messages import Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces import current_call
@@ -16,6 +16,7 @@ from callboard.surfaces.browser._form_hazards import of_press
 from callboard.surfaces.browser._launch import BrowserLaunch, find_browser
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
 from callboard.surfaces.browser._open_browser import OpenBrowser
+from callboard.surfaces.browser._page_actions import origin_of
 from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
@@ -33,6 +34,8 @@ _PACKAGES = "pip install 'callboard[browser]'"
 _PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
 _POINTED = frozenset({"click", "check", "drag", "download"})
 _MOST_URL = 2_000
+_DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
+"""The hazards that every call of a tool has."""
 _ADDRESS = {"type": "string", "minLength": 1, "maxLength": 8_000, "description": "The address to open."}
 
 
@@ -129,7 +132,7 @@ class BrowserSurface(Server):
             kind=TargetKind.APPLICATION,
             address=f"app/{self.name}/*",
             server=self.name,
-            takes={"type": "object", "properties": {"address": _ADDRESS}, "required": ["address"]},
+            takes={"type": "object", "properties": {"address": _ADDRESS}},
         )
         return (*map(self._target, await self._open_browser().tabs()), application)
 
@@ -223,7 +226,7 @@ class BrowserSurface(Server):
                 node, enters = pressed_by(node, str(arguments["keys"]))
             if node is not None:
                 hazards = await of_press(tab.page, node, enters=enters)
-        tab.judged = hazards | ({Hazard.DOWNLOADS} if tool == "download" else set())
+        tab.judged = hazards | _DECLARED.get(tool, set())
         return hazards
 
     def canonical(
@@ -263,6 +266,12 @@ class BrowserSurface(Server):
                 links = [node, *node.ancestors()] if node is not None else []
                 urls += [urljoin(tab.page.url, link.properties["url"]) for link in links if "url" in link.properties]
         return tuple(dict.fromkeys(name for url in urls for name in _resources_of(url)))
+
+    def no_target(self, name: str) -> str:
+        """Explain how an address is opened."""
+        if "://" not in name and not name.startswith("tab-"):
+            return ""
+        return f"tabs are targets while they are open; a HostAgent opens an address in one, with open_in_{self.name}"
 
     async def probe(  # type: ignore[override]
         self, target: Target | None, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str
@@ -317,7 +326,5 @@ def _dialog_observation(tab: Tab, url: str) -> Observation:
 
 
 def _resources_of(url: str) -> tuple[str, ...]:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"}:
-        return (f"url:{url[:_MOST_URL]}",)
-    return (f"url:{url[:_MOST_URL]}", f"origin:{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}")
+    page = f"url:{url[:_MOST_URL]}"
+    return (page, f"origin:{origin_of(url)}") if origin_of(url) else (page,)

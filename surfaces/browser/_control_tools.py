@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from callboard.messages import Effect
+from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._page_actions import (
     ACTION_MS,
@@ -18,6 +19,7 @@ from callboard.surfaces.browser._page_actions import (
     commit,
     edit,
     element,
+    origin_of,
     press,
 )
 from callboard.surfaces.browser._page_snapshot import BUTTONS, FIELDS
@@ -210,12 +212,17 @@ class ControlTools:
     ) -> Answer:
         """Answer the page's dialog with OK."""
         opened = await self._tabs(tab)
-        await commit(opened, lambda: opened.answer_dialog(accept=True, text=text))
+        current_call().check_origin(origin_of(opened.page.url))
+        await commit(
+            opened,
+            lambda: opened.answer_dialog(accept=True, text=text),
+            may_send=opened.may_send,  # the action that opened the dialog was ruled on
+        )
         return {}
 
     @tool(effect=Effect.ONCE)
     async def dismiss_dialog(self, tab: TabId) -> Answer:
         """Answer the page's dialog with Cancel, or close it."""
         opened = await self._tabs(tab)
-        await commit(opened, lambda: opened.answer_dialog(accept=False))
+        await commit(opened, lambda: opened.answer_dialog(accept=False), may_send=opened.may_send)
         return {}

@@ -23,6 +23,8 @@ _RUNTIME = "callboard-browser-"
 """The prefix of the name of a browser's runtime folder."""
 _LONGEST_FOLDER = 40
 """The longest folder for temporary files in which the names of sockets are short enough for the kernel."""
+_FOLDERS = ("TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
+"""The variables for the folders in which Playwright records the browser, and has its socket."""
 _START_SECONDS, _END_SECONDS = 60.0, 20.0
 
 
@@ -73,7 +75,7 @@ class HeldBrowser:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "TMPDIR": runtime, "XDG_RUNTIME_DIR": runtime},
+            env={**os.environ, **dict.fromkeys(_FOLDERS, runtime)},
             cwd="/",
             start_new_session=True,
         )
@@ -86,6 +88,7 @@ class HeldBrowser:
         if not line.startswith("/"):
             holder.terminate()
             holder.wait()
+            shutil.rmtree(runtime, ignore_errors=True)
             msg = f"the browser does not start: {line.removeprefix('error ') or 'its holder ended'}"
             raise RuntimeError(msg)
         return {"runtime": runtime, "endpoint": line, "pid": holder.pid}

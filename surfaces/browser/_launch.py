@@ -75,7 +75,7 @@ class BrowserLaunch:
             "handle_sigint": False,
             "handle_sigterm": False,
         }
-        if self.executable != PLAYWRIGHT and program is not None:
+        if program is not None:
             options["executable_path"] = str(program)
         if isinstance(self.profile, Path):
             options |= {"user_data_dir": str(self.profile), **self.context_options()}

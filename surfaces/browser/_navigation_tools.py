@@ -12,8 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import Field
 
 from callboard.messages import Effect
+from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.browser._page_actions import Answer, TabId, commit, element
+from callboard.surfaces.browser._page_actions import Answer, TabId, commit, element, origin_of
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ async def open_address(tab: Tab, address: str) -> Answer:
         ToolError: If it can't be opened, or its server does not answer.
     """
     url, status = full_address(address), 0
-    tab.may_send = False
+    current_call().check_origin(origin_of(url))  # of the server that gets it
 
     async def go() -> None:
         nonlocal status
@@ -82,7 +83,7 @@ async def open_address(tab: Tab, address: str) -> Answer:
         status = 0 if response is None else response.status
 
     try:
-        await commit(tab, go, once=False)
+        await commit(tab, go, once=False, may_send=False)
     except ToolError as error:
         if "net::" in str(error) and "ERR_ABORTED" not in str(error):
             with contextlib.suppress(ToolError):  # otherwise the browser's own page interrupts the next navigation
@@ -114,7 +115,6 @@ class NavigationTools:
     async def back(self, tab: TabId) -> Answer:
         """Go back to the page before."""
         opened = await self._tabs(tab)
-        opened.may_send = False
         went = False
 
         async def go() -> None:
@@ -122,7 +122,7 @@ class NavigationTools:
             went = await opened.page.go_back(wait_until="commit", timeout=_ANSWER_MS) is not None
 
         url = opened.page.url
-        await commit(opened, go)
+        await commit(opened, go, may_send=False)
         if not went and opened.page.url == url:
             msg = "there is no page before this one"
             raise ToolError(msg)
@@ -155,7 +155,7 @@ class NavigationTools:
             for _ in range(times):
                 await page.mouse.wheel(across * width * _STEP, down * height * _STEP)
 
-        await commit(opened, turn, once=False)
+        await commit(opened, turn, once=False, may_send=False)
         return {}
 
     @tool(effect=Effect.READ, seconds=_WAIT_SECONDS + 5)

@@ -180,7 +180,7 @@ class OpenBrowser:
         """Apply the rules to a context, and take its new pages."""
         self._contexts[owner] = context
         if self._launch.profile != SHARED:
-            await apply_page_rules(context, self._tabs.get)
+            await apply_page_rules(context, self._tabs)
 
         def opened(page: Page) -> None:
             task = asyncio.create_task(self._add_popup(page, owner), name=f"new {owner}")
@@ -213,6 +213,8 @@ class OpenBrowser:
             on_change=self._write_record,
         )
         self._tabs[page] = tab
+        if self._launch.profile == SHARED and tab.owner:
+            await apply_page_rules(page, self._tabs)
         page.on("close", self._remove)
         self._write_record()
         return tab

@@ -141,11 +141,15 @@ async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False)
         names = ", ".join(sorted(hazards - tab.judged))
         msg = f"the page has changed since the policy ruled on this, and now it {names}; nothing was done: look again"
         raise ToolError(msg)
-    tab.may_send = tab.judged is None or Hazard.SENDS in tab.judged
 
 
 async def commit(
-    tab: Tab, do: Callable[[], Awaitable[Any]], target: Element | None = None, *, once: bool = True
+    tab: Tab,
+    do: Callable[[], Awaitable[Any]],
+    target: Element | None = None,
+    *,
+    once: bool = True,
+    may_send: bool | None = None,
 ) -> None:
     """Do an action, unless its call was stopped.
 
@@ -154,6 +158,7 @@ async def commit(
         do: The action.
         target: The control that it is about, for messages.
         once: Whether it must not be repeated: it is noted before, for a recovery.
+        may_send: Whether the page may send forms from now on; None: as the policy has ruled on the call.
 
     Raises:
         LeaseVoidError: If the call was stopped.
@@ -169,6 +174,7 @@ async def commit(
         await do()
 
     tab.boxes = None
+    tab.may_send = (tab.judged is None or Hazard.SENDS in tab.judged) if may_send is None else may_send
     try:
         await tab.run(done())
     except DialogOpenError:
@@ -185,20 +191,24 @@ async def check_origin(handle: ElementHandle) -> None:
     """
     with as_tool_error():
         frame = await handle.owner_frame()
-    current_call().check_origin("" if frame is None else origin_of(frame))
+    current_call().check_origin("" if frame is None else _origin_of_frame(frame))
 
 
-def origin_of(frame: Frame) -> str:
+def _origin_of_frame(frame: Frame) -> str:
     """Return the origin of a frame's document; empty for one without.
 
     An empty document has the origin of the one around it.
     """
-    parts = urlsplit(frame.url)
-    if parts.scheme in {"http", "https"}:
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
-    if parts.scheme == "about" and frame.parent_frame is not None:
-        return origin_of(frame.parent_frame)
-    return ""
+    is_empty = urlsplit(frame.url).scheme == "about"
+    return _origin_of_frame(frame.parent_frame) if is_empty and frame.parent_frame is not None else origin_of(frame.url)
+
+
+def origin_of(url: str) -> str:
+    """Return the origin of an address; empty for one without."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"}:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
 
 
 def _explained(target: Element, error: ToolError) -> ToolError:

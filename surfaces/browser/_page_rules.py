@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
-    from playwright.async_api import BrowserContext, Page, Route
+    from playwright.async_api import BrowserContext, Page, Request, Route
 
     from callboard.surfaces.browser._tab import Tab
 
@@ -26,14 +27,14 @@ def is_page(url: str) -> bool:
     return url == BLANK or urlsplit(url).scheme in {*SCHEMES, _FAILURE}
 
 
-async def apply_page_rules(context: BrowserContext, tab_of: Callable[[Page], Tab | None]) -> None:
+async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab]) -> None:
     """Refuse requests that no page of an agent may make.
 
     These are documents of other schemes, and forms that a page sends without an action that was ruled as sending.
 
     Args:
-        context: The context of the pages.
-        tab_of: Returns the tab of a page; None if it has none yet.
+        pages: The context of the pages, or one page.
+        tabs: All tabs, by their pages.
     """
 
     async def rule(route: Route) -> None:
@@ -42,13 +43,23 @@ async def apply_page_rules(context: BrowserContext, tab_of: Callable[[Page], Tab
         if scheme not in SCHEMES | _EMBEDDED:
             await route.abort("aborted")  # the page stays as it is
         elif request.is_navigation_request() and request.method not in {"GET", "HEAD"}:
-            tab = tab_of(request.frame.page)
-            if tab is None or tab.may_send:
+            senders = _senders(request, tabs)
+            if any(tab.may_send for tab in senders):
                 await route.continue_()
-            else:
+                return
+            for tab in senders:
                 tab.notes.append(f"The page tried to send a form to {request.url} by itself; it was stopped.")
-                await route.abort("aborted")  # the page stays as it is
+            await route.abort("aborted")
         else:
             await route.continue_()
 
-    await context.route("**/*", rule)
+    await pages.route("**/*", rule)
+
+
+def _senders(request: Request, tabs: Mapping[Page, Tab]) -> list[Tab]:
+    """Return the tab of a request; all tabs for one of a page that opens."""
+    from playwright.async_api import Error
+
+    with contextlib.suppress(Error, KeyError):  # the page has no frame yet, or no tab
+        return [tabs[request.frame.page]]
+    return list(tabs.values())

@@ -45,6 +45,8 @@ class Shop:
         shop = self
 
         class Handler(BaseHTTPRequestHandler):
+            timeout = 0.5  # a browser opens connections that it may not use
+
             def do_GET(self) -> None:
                 shop.paths.append(self.path)
                 path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard.messages import Look, LookBudget
+from callboard.messages import Intent, Look, LookBudget, Probe
 from callboard.surfaces import ToolError
 from shop import HOME
 
@@ -230,6 +230,71 @@ def test_a_form_that_changes_after_the_ruling_is_not_sent(visit, shop):
         pass
     assert "tried to send a form" in notes[0]
     assert len(shop.orders) == count
+
+
+def test_a_form_that_opens_a_tab_is_stopped_too(visit, shop):
+    shop.pages["/bait"] = "<form action='/confirm' method='get' target='_blank'><button>Next</button></form>"
+    tab, count = visit(f"{shop.url}/bait"), len(shop.orders)
+    button = tab.control("Next")
+    assert tab.hazards("click", button) == set()
+    tab.script("() => { document.forms[0].onsubmit = () => { document.forms[0].method = 'post' } }")
+    tab.do("click", button)
+    while not (notes := tab.look().notes):
+        pass
+    assert "tried to send a form" in notes[0]
+    assert len(shop.orders) == count
+
+
+def test_a_form_that_asks_first_is_sent_after_the_answer(visit, shop):
+    shop.pages["/ask"] = (
+        "<form action='/confirm' method='post' onsubmit=\"return confirm('Really?')\"><button>Go</button></form>"
+    )
+    tab = visit(f"{shop.url}/ask")
+    button = tab.control("Go")
+    assert tab.hazards("click", button) == {"sends"}
+    tab.do("click", button)
+    assert tab.hazards("accept_dialog") == set()
+    tab.do("accept_dialog")
+    tab.wait_for(text="Thank you")
+
+
+def test_the_wheel_and_the_pointer_move(visit, shop):
+    shop.pages["/far"] = (
+        "<title>far</title><div style='height: 3000px' onmousemove=\"document.title = 'moved'\">"
+        "<button onmouseenter=\"this.textContent = 'Open'\">Menu</button></div>"
+        "<div id='box' style='height: 100px; overflow: auto' role='listbox' aria-label='List'>"
+        "<div style='height: 900px'></div></div>"
+    )
+    tab = visit(f"{shop.url}/far")
+    tab.do("hover", "Menu")
+    assert tab.control("Open")
+    tab.do("scroll", times=2)
+    tab.run(tab.tab.page.wait_for_function("scrollY > 1000"))
+    tab.do("scroll", "List")
+    tab.run(tab.tab.page.wait_for_function("box.scrollTop > 50"))
+
+
+def test_a_control_is_dragged_onto_another(visit, shop):
+    shop.pages["/drag"] = (
+        "<title>drag</title><button draggable='true'>Card</button> <button ondragover='event.preventDefault()' "
+        "ondrop=\"document.title = 'dropped'\">Done</button>"
+    )
+    tab = visit(f"{shop.url}/drag")
+    tab.do("drag", "Card", to=tab.control("Done").id)
+    assert tab.look().window["title"] == "dropped"
+
+
+def test_a_tab_of_a_person_is_not_closed(visit, shop):
+    with pytest.raises(ToolError, match="opened by a person"):
+        visit(shop.url).do("close")
+
+
+def test_an_action_is_known_to_be_done_only_by_its_note(visit, shop, run):
+    tab = visit(shop.url)
+    intent = Intent(call_id="x", tool="click", arguments={}, fingerprint="f")
+    begun = intent.model_copy(update={"noted": ("begun",)})
+    assert run(tab.surface.probe(tab.target, intent, (), "f")) is Probe.NOT_DONE
+    assert run(tab.surface.probe(tab.target, begun, (), "f")) is Probe.UNKNOWN
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "chrome://version", "view-source:http://127.0.0.1/",

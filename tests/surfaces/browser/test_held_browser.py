@@ -140,7 +140,7 @@ def test_a_holder_without_clients_ends_after_its_grace():
     options = BrowserLaunch(executable="chromium", sandbox=SANDBOX).launch_options()
     runtime = Path(tempfile.mkdtemp(prefix="cb-", dir="/tmp"))  # a short name, for sockets
     command = [sys.executable, "-P", _browser_holder.__file__, str(runtime), "0.1"]
-    environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "TMPDIR": str(runtime)}
+    environment = os.environ | dict.fromkeys(("TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"), str(runtime))
     ran = subprocess.run(command, input=json.dumps(options), capture_output=True, text=True, timeout=PATIENCE,
                          env=environment, check=True)  # fmt: skip
     assert ran.stdout.endswith(".sock\n")
