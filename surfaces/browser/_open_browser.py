@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog, write_own
@@ -27,6 +29,8 @@ _CONNECT_SECONDS = 30.0
 _REOPEN_SECONDS = 30.0
 _MOST_REOPENED = 50
 """The tabs of an earlier process that are opened again where its browser has ended."""
+_END_SECONDS = 5.0
+"""The time in which the end of a browser is noticed, after its tabs have ended."""
 _ID_LENGTH = 6
 
 
@@ -54,7 +58,10 @@ class OpenBrowser:
         self._lost: dict[str, dict[str, Any]] = {}
         """Recorded tabs that are not open again yet."""
         self._pending: set[asyncio.Task[Any]] = set()
+        self._closed: collections.deque[tuple[float, Tab]] = collections.deque(maxlen=_MOST_REOPENED)
+        """The tabs that were closed last, each with the time."""
         self._adding = asyncio.Lock()
+        self._starting = asyncio.Lock()
         self._closing = False
 
     async def open(self) -> None:
@@ -64,21 +71,54 @@ class OpenBrowser:
             RuntimeError: If it can't be started; the text gives the reason.
             ToolError: If it can't be reached.
         """
+        self._recorded = _read_record(self._record)
+        await self._start()
+
+    async def _start(self) -> None:
         from playwright.async_api import async_playwright
 
-        self._recorded = _read_record(self._record)
         if self._held is not None:
             await self._held.open(self._launch.launch_options(), self._grace)
         self._playwright = await async_playwright().start()
         chromium, seconds = self._playwright.chromium, _CONNECT_SECONDS * 1000
         with as_tool_error():
             if self._held is not None:
-                self._browser = await chromium.connect(self._held.endpoint, timeout=seconds)
+                browser = await chromium.connect(self._held.endpoint, timeout=seconds)
             else:
                 url, is_shared = str(self._launch.cdp_url), self._launch.profile == SHARED
-                self._browser = await chromium.connect_over_cdp(url, timeout=seconds, no_defaults=is_shared)
-            await self._find_tabs(self._browser)
+                browser = await chromium.connect_over_cdp(url, timeout=seconds, no_defaults=is_shared)
+            self._browser = browser
+            await self._find_tabs(browser)
         await self._reopen()
+
+    async def _ensure_connected(self) -> None:
+        """Start or connect again if the browser has ended.
+
+        Its tabs are opened again: they were closed with it, right before its end was noticed.
+        """
+        async with self._starting:
+            if self._closing or self._browser is None or self._browser.is_connected():
+                return
+            closed_with_it = time.monotonic() - _END_SECONDS
+            lost = {tab.id: _facts(tab) for end, tab in self._closed if end > closed_with_it}
+            self._recorded = {**lost, **{tab.id: _facts(tab) for tab in self._tabs.values()}}
+            self._contexts.clear()
+            self._tabs.clear()
+            _log.warning(
+                "the browser has ended; it is started again, and %d tabs are opened again", len(self._recorded)
+            )
+            await self._stop()
+            await self._start()
+
+    async def _stop(self) -> None:
+        """End the browser, or disconnect from one that was running."""
+        if self._browser is not None and self._held is None:
+            with contextlib.suppress(ToolError), as_tool_error():
+                await self._browser.close()
+        if self._held is not None:
+            await self._held.end()
+        if self._playwright is not None:
+            await self._playwright.stop()
 
     async def _find_tabs(self, browser: Browser) -> None:
         if self._launch.cdp_url is not None and not self._launch.shares_context:
@@ -103,7 +143,7 @@ class OpenBrowser:
         lost_ids = [tab_id for tab_id, facts in self._recorded.items() if facts["owner"] and tab_id not in known_ids]
         self._lost = {tab_id: self._recorded[tab_id] for tab_id in lost_ids[:_MOST_REOPENED]}
         for tab_id, facts in tuple(self._lost.items()):
-            tab = await self.new_tab(facts["owner"], tab_id, documents=tuple(facts["documents"]))
+            tab = await self._new_tab(facts["owner"], tab_id, tuple(facts["documents"]))
             del self._lost[tab_id]
             if is_page(facts["url"]):
                 self._spawn(_reload(tab, facts["url"]))
@@ -127,18 +167,14 @@ class OpenBrowser:
         for task in self._pending:
             task.cancel()
         await asyncio.gather(*self._pending, return_exceptions=True)
-        if self._browser is not None and self._held is None:
-            with contextlib.suppress(ToolError), as_tool_error():
-                await self._browser.close()  # disconnects from a browser that was not started here
-        if self._held is not None:
-            await self._held.end()
-        if self._playwright is not None:
-            await self._playwright.stop()
+        await self._stop()
 
     # Tabs
 
     async def tabs(self) -> list[Tab]:
         """List the tabs that show pages, in order of opening."""
+        with contextlib.suppress(ToolError, RuntimeError):  # a new tab reports the reason
+            await self._ensure_connected()
         news = [task for task in self._pending if task.get_name().startswith("new ")]
         if news:
             await asyncio.wait(news)
@@ -158,6 +194,10 @@ class OpenBrowser:
 
     async def new_tab(self, owner: str, tab_id: str = "", *, documents: tuple[int, ...] = (0, 0)) -> Tab:
         """Open an empty tab for a session's tasks."""
+        await self._ensure_connected()
+        return await self._new_tab(owner, tab_id, documents)
+
+    async def _new_tab(self, owner: str, tab_id: str, documents: tuple[int, ...]) -> Tab:
         async with self._adding:
             with as_tool_error():
                 context = await self._context(owner)
@@ -220,7 +260,9 @@ class OpenBrowser:
         return tab
 
     def _remove(self, page: Page) -> None:
-        self._tabs.pop(page, None)
+        tab = self._tabs.pop(page, None)
+        if tab is not None and not self._closing:
+            self._closed.append((time.monotonic(), tab))
         self._write_record()
         for owner, context in () if self._closing else tuple(self._contexts.items()):
             if context is page.context and not context.pages and not self._launch.shares_context:
@@ -230,11 +272,13 @@ class OpenBrowser:
     def _write_record(self) -> None:
         """Record the tabs for the next process."""
         if self._grace and not self._closing:
-            tabs = self._lost | {
-                tab.id: {"target": tab.target, "owner": tab.owner, "url": tab.page.url, "documents": tab.documents}
-                for tab in self._tabs.values()
-            }
+            tabs = self._lost | {tab.id: _facts(tab) for tab in self._tabs.values()}
             write_own(self._record, json.dumps(tabs))
+
+
+def _facts(tab: Tab) -> dict[str, Any]:
+    """Return what the record keeps of a tab."""
+    return {"target": tab.target, "owner": tab.owner, "url": tab.page.url, "documents": tab.documents}
 
 
 async def _reload(tab: Tab, url: str) -> None:

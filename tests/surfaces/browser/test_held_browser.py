@@ -89,6 +89,17 @@ def test_the_addresses_of_a_lost_browser_are_opened_again(shop, opened, tabs_of,
     assert not runtime.exists()
 
 
+def test_a_browser_that_ends_while_it_is_used_is_started_again(shop, opened, run, tabs_of, tmp_path):
+    with opened(tmp_path / "journal.db", executable="chromium", sandbox=SANDBOX) as surface:
+        tab = run(surface._browser.new_tab("a conversation"))
+        run(tab.page.goto(f"{shop.url}/order?item=cup"))
+        os.kill(surface._browser._held._holder.pid, signal.SIGKILL)
+        while surface._browser._browser.is_connected():
+            pass
+        again = next(each for each in tabs_of(surface) if each.target.id == tab.id)
+        again.wait_for(address="*/order?item=cup", control="Send the order")
+
+
 def test_a_profile_keeps_its_logins_and_serves_one_program(shop, opened, run, tmp_path):
     options = {"executable": "chromium", "sandbox": SANDBOX, "profile": tmp_path / "profile"}
     with opened(**options) as surface:
