@@ -10,7 +10,7 @@ from pydantic import Field
 
 from callboard.messages import Hazard
 from callboard.surfaces import committing, current_call
-from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.browser._form_hazards import of_press
 from callboard.surfaces.browser._tab import DialogOpenError, as_tool_error
 
@@ -49,6 +49,10 @@ _REASONS = {
     "did not find some options": "has no such option",
 }
 """The reasons of Playwright for not acting, and ours. Source: its page "Auto-waiting"."""
+
+
+_ENDINGS = ("has been closed", "crashed", "Connection closed", "browser has disconnected")
+"""Errors of Playwright after the end of a page or a browser."""
 
 
 class Element:
@@ -180,7 +184,16 @@ async def commit(
     except DialogOpenError:
         return  # it was done, and the page asks something
     except ToolError as error:
+        if once and _may_be_done(str(error.__cause__ or error)):
+            msg = f"the page did not answer any more: whether it was done is in doubt ({error})"
+            raise InDoubtError(msg) from error
         raise (error if target is None else _explained(target, error)) from error
+
+
+def _may_be_done(log: str) -> bool:
+    """Return whether an action that failed may have had its effect, by Playwright's log."""
+    last_line = log.strip().splitlines()[-1].strip(" -")
+    return last_line.startswith("performing") or any(words in log for words in _ENDINGS)
 
 
 async def check_origin(handle: ElementHandle) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from callboard.messages import Intent, Look, LookBudget, Probe
-from callboard.surfaces import ToolError
+from callboard.surfaces import InDoubtError, ToolError
 from shop import HOME
 
 
@@ -287,6 +287,14 @@ def test_a_control_is_dragged_onto_another(visit, shop):
 def test_a_tab_of_a_person_is_not_closed(visit, shop):
     with pytest.raises(ToolError, match="opened by a person"):
         visit(shop.url).do("close")
+
+
+def test_a_click_that_a_page_does_not_answer_is_in_doubt(visit, shop, monkeypatch):
+    monkeypatch.setattr("callboard.surfaces.browser._control_tools.ACTION_MS", 300)
+    shop.pages["/stuck"] = "<button onclick='for (const end = Date.now() + 1500; Date.now() < end;);'>Go</button>"
+    tab = visit(f"{shop.url}/stuck")
+    with pytest.raises(InDoubtError, match="in doubt"):
+        tab.do("click", "Go")
 
 
 def test_an_action_is_known_to_be_done_only_by_its_note(visit, shop, run):
