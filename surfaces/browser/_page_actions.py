@@ -191,7 +191,10 @@ async def commit(
 
 
 def _may_be_done(log: str) -> bool:
-    """Return whether an action that failed may have had its effect, by Playwright's log."""
+    """Return whether an action that failed may have been done.
+
+    Playwright's log tells how far it came.
+    """
     last_line = log.strip().splitlines()[-1].strip(" -")
     return last_line.startswith("performing") or any(words in log for words in _ENDINGS)
 

@@ -57,7 +57,10 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
 
 
 def _senders(request: Request, tabs: Mapping[Page, Tab]) -> list[Tab]:
-    """Return the tab of a request; all tabs for one of a page that opens."""
+    """Return the tab of a request.
+
+    All tabs may have made one of a page that is about to open.
+    """
     from playwright.async_api import Error
 
     with contextlib.suppress(Error, KeyError):  # the page has no frame yet, or no tab

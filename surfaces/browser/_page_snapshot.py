@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 PASSWORD = "password"  # noqa: S105 - a control's state
+FILE = "file field"
 DIALOGS = frozenset({"dialog", "alertdialog"})
 TABLES = frozenset({"table", "grid", "treegrid"})
 BUTTONS = frozenset({"button", "menuitem", "menuitemcheckbox", "menuitemradio", "tab", "switch", "option", "link"})
@@ -53,6 +54,8 @@ class PageNode:
     parent: PageNode | None = None
     children: list[PageNode] = field(default_factory=list)
     is_password: bool = False
+    is_file: bool = False
+    """True if files are given to it."""
 
     @property
     def ref(self) -> str:
@@ -124,6 +127,7 @@ class PageSnapshot:
         text: Playwright's accessibility snapshot with refs, as YAML.
         url: The page's address.
         passwords: The refs of password fields, whose values are left out.
+        files: The refs of fields for files.
         suffixes: The suffix of the ids of controls in the page itself, and in its frames. It differs between documents,
             since refs start again in each document.
         insets: The distances of a frame's content from the upper left corner of its box, by the frame's ref.
@@ -138,11 +142,13 @@ class PageSnapshot:
         url: str = "",
         *,
         passwords: Collection[str] = (),
+        files: Collection[str] = (),
         suffixes: tuple[str, str] = ("", ""),
         insets: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         self.url = url
         self._passwords = passwords
+        self._files = files
         self._suffixes = suffixes
         self._insets = insets or {}
         try:
@@ -168,6 +174,7 @@ class PageSnapshot:
             marks = dict(_MARK.findall(match["marks"]))
             node = PageNode(match["role"], json.loads(match["name"] or '""'), marks, parent=parent)
             node.is_password = node.ref in self._passwords
+            node.is_file = node.ref in self._files
             if "box" in marks:
                 x, y, width, height = map(int, marks.pop("box").split(","))
                 node.box = Box(x=origin[0] + x, y=origin[1] + y, width=width, height=height)
@@ -227,7 +234,7 @@ class PageSnapshot:
         return Control(
             id=self.id_of(node),
             name=_cut(node.name or (words if node.role not in FIELDS else ""), _MOST_NAME),
-            kind=node.role if node.role != "generic" else "clickable",
+            kind=FILE if node.is_file else node.role if node.role != "generic" else "clickable",
             enabled="disabled" not in node.marks,
             box=node.box,
             states=tuple(states),

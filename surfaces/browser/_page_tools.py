@@ -19,7 +19,6 @@ from callboard.surfaces.browser._page_actions import (
     ControlId,
     TabId,
     commit,
-    edit,
     element,
     press,
 )
@@ -112,9 +111,19 @@ class PageTools:
         control_id: ControlId,
         files: Annotated[list[str], Field(min_length=1, max_length=20, description="Their paths in the workspace.")],
     ) -> Answer:
-        """Give files of the workspace to the page's control for files."""
+        """Give files of the workspace to the page."""
         opened, payloads = await self._tabs(tab), [await asyncio.to_thread(self._file, name) for name in files]
-        await edit(opened, control_id, lambda handle: handle.set_input_files(payloads, timeout=ACTION_MS), once=True)
+        target = await element(opened, control_id)
+
+        async def give() -> None:
+            if target.node.is_file:
+                await target.handle.set_input_files(payloads, timeout=ACTION_MS)
+                return
+            async with opened.page.expect_file_chooser(timeout=ACTION_MS) as offer:  # a button in place of the field
+                await target.handle.click(timeout=ACTION_MS, no_wait_after=True)
+            await (await offer.value).set_files(payloads, timeout=ACTION_MS)
+
+        await commit(opened, give, target)
         return {"files": [payload["name"] for payload in payloads]}
 
     def _file(self, name: str) -> FilePayload:

@@ -28,7 +28,7 @@ _DOCUMENT_SECONDS = 30.0
 """The age at which the request of a document no longer counts as loading."""
 _STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cspreport"})
 _MOST_REQUESTS = 1_000
-_MOST_PASSWORDS = 20
+_MOST_FIELDS = 20
 _INSET = """frame => {
     const style = getComputedStyle(frame);
     return [frame.clientLeft + parseFloat(style.paddingLeft), frame.clientTop + parseFloat(style.paddingTop)];
@@ -230,19 +230,21 @@ class Tab:
             return await self.run(self._snapshot(boxes=boxes))
 
     async def _snapshot(self, *, boxes: bool) -> PageSnapshot:
-        passwords = await self._passwords()  # before the whole: refs are looked up in the last snapshot
+        passwords, files = [await self._fields(kind) for kind in ("password", "file")]  # refs are of the last snapshot
         text = await self.page.aria_snapshot(mode="ai", boxes=boxes, timeout=LOOK_SECONDS * 1000)
         insets = await self._insets(text) if boxes else {}
         whole, frames = map(_suffix, self.documents)
-        return PageSnapshot(text, self.page.url, passwords=passwords, suffixes=(whole, frames), insets=insets)
+        return PageSnapshot(
+            text, self.page.url, passwords=passwords, files=files, suffixes=(whole, frames), insets=insets
+        )
 
-    async def _passwords(self) -> set[str]:
-        """Return the refs of all password fields."""
+    async def _fields(self, kind: str) -> set[str]:
+        """Return the refs of all fields of a type without a role."""
         refs: set[str] = set()
         for frame in self.page.frames:
-            fields = frame.locator("input[type=password]")
+            fields = frame.locator(f"input[type={kind}]")
             with contextlib.suppress(Exception):  # a frame may be gone by now
-                for number in range(min(await fields.count(), _MOST_PASSWORDS)):
+                for number in range(min(await fields.count(), _MOST_FIELDS)):
                     text = await fields.nth(number).aria_snapshot(mode="ai", timeout=LOOK_SECONDS * 1000)
                     refs |= {node.ref for node in PageSnapshot(text).nodes}
         return refs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import socket
 from pathlib import Path
@@ -195,10 +196,22 @@ def test_uploads_are_from_the_workspace_only(visit, shop, workspace):
     for name in ("../x", "/etc/passwd", "link.txt", "folder/passwd", "absent.txt", ".hidden"):
         with pytest.raises(ToolError):
             tab.do("upload", "Note", files=[name])
+    assert tab.control("Note").kind == "file field"
     tab.do("upload", "Note", files=["note.txt"])
     tab.do("click", "Send the order")
     tab.wait_for(text="Thank you")
     assert b"hello" in shop.orders[-1]["body"]
+
+
+def test_a_button_may_stand_for_a_field_for_files(visit, shop, workspace):
+    (workspace / "picture.txt").write_text("hello")
+    shop.pages["/styled"] = (
+        "<title>x</title><input type='file' id='f' hidden onchange='document.title = f.files[0].name'>"
+        "<button onclick='f.click()'>Choose</button><button>Other</button>"
+    )
+    tab = visit(f"{shop.url}/styled")
+    tab.do("upload", "Choose", files=["picture.txt"])
+    assert tab.look().window["title"] == "picture.txt"
 
 
 def test_hazards_follow_from_the_form(visit, shop):
@@ -347,3 +360,36 @@ def test_the_pages_are_in_a_sandbox(visit, shop):
                     line.split()[1] for line in (folder / "status").read_text().splitlines() if "Seccomp:" in line
                 }
     assert modes == {"2"}
+
+
+TRICKY = [
+    "a: b",
+    "- x",
+    "[ref=e1]",
+    'say "hi" [disabled]',
+    "it's",
+    "#1",
+    "{a}",
+    "x\\",
+    "é\u202e日本",
+    "null",
+    "1e3",
+    "&b *c",
+    "<i>",
+]
+
+
+def test_names_are_read_as_they_are(visit, shop):
+    tab = visit(shop.url)
+    tab.script(f"""() => {{ document.body.replaceChildren(); for (const name of {json.dumps(TRICKY)}) {{
+        const button = document.body.appendChild(document.createElement('button'));
+        button.setAttribute('aria-label', name); button.textContent = name + '!';
+        const field = document.body.appendChild(document.createElement('input'));
+        field.value = name; field.placeholder = name + '?'; }} }}""")
+    controls = tab.look().controls
+    buttons = [control for control in controls if control.kind == "button"]
+    fields = [control for control in controls if control.kind == "textbox"]
+    assert [control.name for control in buttons] == TRICKY
+    assert [control.detail["text"] for control in buttons] == [f"{name}!" for name in TRICKY]
+    assert [control.detail["value"] for control in fields] == TRICKY
+    assert all(control.enabled for control in controls)
