@@ -20,6 +20,7 @@ from callboard.surfaces.browser._page_actions import origin_of
 from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
+from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError, LoadingError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -168,34 +169,23 @@ class BrowserSurface(Server):
             ToolError: If it is closed, or does not answer.
         """
         tab = await self._tab(target.id)
-        if tab.dialog is not None:
+        try:
+            return await _observation(tab, look)
+        except DialogOpenError:
             return _dialog_observation(tab, tab.page.url[:_MOST_URL])
-        snapshot = await tab.snapshot(boxes=True)
-        controls = snapshot.controls()
-        if look.shown or tab.boxes is None:
-            tab.boxes = {control.id: control.box for control in controls if control.box is not None}
-        text, most = snapshot.text(), min(MOST_TEXT, look.budget.text)
-        notes = tab.notes if look.shown else []
-        if look.shown:
-            tab.notes = []
-        if len(text) > most:
-            notes = [*notes, f"The page has {len(text) - most:,} more characters of text; the tool read gives them."]
-        facts: dict[str, JsonValue] = {"url": snapshot.url[:_MOST_URL], "title": await tab.run(tab.page.title())}
-        return Observation(
-            controls=controls,
-            text=text[:most],
-            window=facts,
-            picture=await tab.picture() if look.picture else None,
-            fingerprint=snapshot.fingerprint(),
-            notes=tuple(notes),
-        )
+        except LoadingError as error:
+            facts: dict[str, JsonValue] = {"url": tab.page.url[:_MOST_URL], "loading": error.address[:_MOST_URL]}
+            return Observation(window=facts, fingerprint=f"loading {error.address}", notes=(str(error),))
 
     async def fingerprint(self, target: Target) -> str:  # type: ignore[override]
         """Return the fingerprint of a tab's parts, without a picture."""
         tab = await self._tab(target.id)
-        if tab.dialog is not None:
+        try:
+            snapshot = await tab.snapshot(boxes=tab.boxes is None)
+        except DialogOpenError:
             return _dialog_observation(tab, "").fingerprint
-        snapshot = await tab.snapshot(boxes=tab.boxes is None)
+        except LoadingError as error:
+            return f"loading {error.address}"
         if tab.boxes is None:
             tab.boxes = {control.id: control.box for control in snapshot.controls() if control.box is not None}
         return snapshot.fingerprint()
@@ -225,7 +215,7 @@ class BrowserSurface(Server):
             if tool == "press":
                 node, enters = pressed_by(node, str(arguments["keys"]))
             if node is not None:
-                hazards = await of_press(tab.page, node, enters=enters)
+                hazards = await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
         tab.judged = hazards | _DECLARED.get(tool, set())
         return hazards
 
@@ -306,6 +296,29 @@ class BrowserSurface(Server):
         )
 
 
+async def _observation(tab: Tab, look: Look) -> Observation:
+    """Observe a page that answers."""
+    snapshot = await tab.snapshot(boxes=True)
+    controls = snapshot.controls()
+    if look.shown or tab.boxes is None:
+        tab.boxes = {control.id: control.box for control in controls if control.box is not None}
+    text, most = snapshot.text(), min(MOST_TEXT, look.budget.text)
+    notes = tab.notes if look.shown else []
+    if look.shown:
+        tab.notes = []
+    if len(text) > most:
+        notes = [*notes, f"The page has {len(text) - most:,} more characters of text; the tool read gives them."]
+    facts: dict[str, JsonValue] = {"url": snapshot.url[:_MOST_URL], "title": await tab.run(tab.page.title())}
+    return Observation(
+        controls=controls,
+        text=text[:most],
+        window=facts,
+        picture=await tab.picture() if look.picture else None,
+        fingerprint=snapshot.fingerprint(),
+        notes=tuple(notes),
+    )
+
+
 def _opened_address(arguments: Mapping[str, JsonValue]) -> str:
     """Return the address of a HostAgent's call that opens a tab."""
     opening = arguments.get("arguments")
@@ -317,7 +330,8 @@ def _dialog_observation(tab: Tab, url: str) -> Observation:
 
     Nothing else of it answers.
     """
-    assert tab.dialog is not None  # noqa: S101 - both callers have checked it
+    if tab.dialog is None:  # it was answered meanwhile
+        return Observation(window={"url": url}, fingerprint="dialog")
     facts: dict[str, JsonValue] = {"kind": tab.dialog.type, "message": tab.dialog.message}
     if tab.dialog.type == "prompt":
         facts["answer"] = tab.dialog.default_value

@@ -16,6 +16,7 @@ from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._page_actions import Answer, TabId, commit, element, origin_of
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
+from callboard.surfaces.browser._tab import LoadingError
 
 if TYPE_CHECKING:
     from callboard.surfaces.browser._page_actions import Tabs
@@ -174,7 +175,12 @@ class NavigationTools:
             raise ToolError(msg)
         opened, end, pause = await self._tabs(tab), time.monotonic() + seconds, _FIRST_PAUSE
         while True:
-            snapshot = await opened.snapshot()
+            try:
+                snapshot = await opened.snapshot()
+            except LoadingError:
+                if time.monotonic() > end:
+                    raise
+                continue
             missing = [
                 f"the text {text!r}" if text and _plain(text) not in _plain(snapshot.text()) else "",
                 f"the control {control!r}"

@@ -12,7 +12,7 @@ from callboard.messages import Hazard
 from callboard.surfaces import committing, current_call
 from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.browser._form_hazards import of_press
-from callboard.surfaces.browser._tab import DialogOpenError, as_tool_error
+from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError, as_tool_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -140,7 +140,9 @@ async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False)
     Raises:
         ToolError: If it has, because the page has changed since.
     """
-    hazards = set[Hazard]() if node is None else await of_press(tab.page, node, enters=enters)
+    hazards = set[Hazard]()
+    if node is not None:
+        hazards = await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
     if tab.judged is not None and not hazards <= tab.judged:
         names = ", ".join(sorted(hazards - tab.judged))
         msg = f"the page has changed since the policy ruled on this, and now it {names}; nothing was done: look again"

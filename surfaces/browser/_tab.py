@@ -24,7 +24,9 @@ _GIVE_UP_SECONDS = 1.0
 """The time that a cancelled call waits for the end of what it has begun."""
 _REQUEST_SECONDS = 5.0
 """The age at which a request no longer counts as loading: a page may wait for news all the time."""
-_DOCUMENT_SECONDS = 30.0
+_STALL_SECONDS = 1.0
+"""The time in which a page that loads may still answer."""
+_DOCUMENT_SECONDS = 60.0
 """The age at which the request of a document no longer counts as loading."""
 _STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cspreport"})
 _MOST_REQUESTS = 1_000
@@ -41,6 +43,17 @@ class DialogOpenError(ToolError):
     def __init__(self, dialog: Dialog) -> None:
         kind, message = dialog.type, dialog.message
         super().__init__(f"the page shows a dialog ({kind}: {message!r}): accept_dialog or dismiss_dialog answers it")
+
+
+class LoadingError(ToolError):
+    """A page does not answer while it loads another document.
+
+    Chromium keeps all calls for a page back until the server has answered.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        super().__init__(f"the page still loads {address}: wait_for waits for it, open and back leave it")
 
 
 class Tab:
@@ -89,8 +102,8 @@ class Tab:
         self._session = session
         self._on_change = on_change
         self._requests: dict[Request, float] = {}
-        self._loading: dict[Frame, float] = {}
-        """The frames that load a document, each with the time of its request."""
+        self._loading: dict[Frame, tuple[float, str]] = {}
+        """The frames that load a document, each with the time of its request and its address."""
         self._dialog_opened = asyncio.Event()
         self._looking = asyncio.Lock()
         for event, handler in (
@@ -124,7 +137,7 @@ class Tab:
         if request.resource_type not in _STREAMS and len(self._requests) < _MOST_REQUESTS:
             self._requests[request] = time.monotonic()
         if request.is_navigation_request():
-            self._loading[request.frame] = time.monotonic()
+            self._loading[request.frame] = (time.monotonic(), request.url)
 
     def _on_request_end(self, request: Request) -> None:
         self._requests.pop(request, None)
@@ -149,35 +162,50 @@ class Tab:
     def is_busy(self) -> bool:
         """True while the page, or a part of it, loads."""
         now = time.monotonic()
-        loads = now - self._loading.get(self.page.main_frame, -_DOCUMENT_SECONDS) < _DOCUMENT_SECONDS
-        return self.dialog is None and (
-            loads or any(now - begin < _REQUEST_SECONDS for begin in self._requests.values())
-        )
+        requests = any(now - begin < _REQUEST_SECONDS for begin in self._requests.values())
+        return self.dialog is None and (bool(self.loads) or requests)
+
+    @property
+    def loads(self) -> str:
+        """The address of the document that it loads, or empty."""
+        begin, address = self._loading.get(self.page.main_frame, (0.0, ""))
+        return address if time.monotonic() - begin < _DOCUMENT_SECONDS else ""
 
     # Calls
 
-    async def run(self, call: Awaitable[_T]) -> _T:
+    async def run(self, call: Awaitable[_T], seconds: float | None = None) -> _T:
         """Await a call of Playwright, unless the page shows a dialog.
 
         A call that opens a dialog ends when the dialog is answered, and counts as done. A cancelled call is stopped.
 
+        Args:
+            call: The call.
+            seconds: The time limit of one that only reads; a shorter one counts while the page loads.
+
         Raises:
             DialogOpenError: If a dialog opens before the call has ended.
+            LoadingError: If the call takes too long because the page loads.
             ToolError: If the call fails; the text gives the reason.
         """
         task: asyncio.Future[_T] = asyncio.ensure_future(call)
         opened = asyncio.ensure_future(self._dialog_opened.wait())
         waited: set[asyncio.Future[Any]] = {task, opened}
+        limit = seconds if seconds is None or not self.loads else min(seconds, _STALL_SECONDS)
         try:
-            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waited, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             await self._give_up(task)
             raise
         finally:
             opened.cancel()
-        if not task.done() and self.dialog is not None:
+        if not task.done():
             task.add_done_callback(_forget)
-            raise DialogOpenError(self.dialog)
+            if self.dialog is not None:
+                raise DialogOpenError(self.dialog)
+            if self.loads:
+                raise LoadingError(self.loads)
+            msg = f"the page does not answer within {seconds:g} s"
+            raise ToolError(msg)
         with as_tool_error():
             return await task
 
@@ -219,6 +247,7 @@ class Tab:
 
         Raises:
             DialogOpenError: If the page shows a dialog.
+            LoadingError: If the page loads another document.
             ToolError: If the page does not answer.
         """
         if self.dialog is not None:
@@ -227,7 +256,7 @@ class Tab:
             msg = f"{self.id} is closed"
             raise ToolError(msg)
         async with self._looking:
-            return await self.run(self._snapshot(boxes=boxes))
+            return await self.run(self._snapshot(boxes=boxes), LOOK_SECONDS)
 
     async def _snapshot(self, *, boxes: bool) -> PageSnapshot:
         passwords, files = [await self._fields(kind) for kind in ("password", "file")]  # refs are of the last snapshot
@@ -263,10 +292,11 @@ class Tab:
 
         Raises:
             DialogOpenError: If the page shows a dialog.
+            LoadingError: If the page loads another document.
             ToolError: If the page does not answer.
         """
         shot = self.page.screenshot(timeout=LOOK_SECONDS * 1000, scale="css")
-        return await self.run(shot)
+        return await self.run(shot, LOOK_SECONDS)
 
 
 def _suffix(documents: int) -> str:

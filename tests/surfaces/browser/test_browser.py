@@ -14,6 +14,7 @@ import pytest
 from callboard.messages import Intent, Look, LookBudget, Probe
 from callboard.surfaces import InDoubtError, ToolError
 from shop import HOME
+from support import PATIENCE
 
 
 def test_a_page_has_controls_of_its_frames_and_shadow_roots(visit, shop):
@@ -178,6 +179,45 @@ def test_a_new_tab_is_a_target(visit, shop, run):
     while not (news := [target for target in run(tab.surface.targets()) if target.id not in before]):
         pass
     assert (news[0].owner, news[0].address) == (tab.target.owner, f"app/browser/{news[0].id}")
+
+
+def test_conversations_have_contexts_of_their_own(surface, shop, run):
+    tabs = {owner: run(surface._browser.new_tab(owner)) for owner in ("one", "other")}
+    for owner, tab in tabs.items():
+        run(tab.page.goto(shop.url))
+        run(tab.page.evaluate(f"() => {{ document.cookie += 'owner={owner}' }}"))
+    assert {owner: run(tab.page.evaluate("() => document.cookie")) for owner, tab in tabs.items()} == {
+        "one": "owner=one",
+        "other": "owner=other",
+    }
+    run(tabs["one"].page.evaluate("() => { window.open('/order') }"))
+    while len(owners := [target.owner for target in run(surface.targets()) if target.binds]) < 3:
+        pass
+    assert sorted(owners) == ["one", "one", "other"]
+    for target in run(surface.targets()):
+        if target.binds:
+            run(surface.stop(target))
+    assert not surface._browser._contexts.keys() & {"one", "other"}
+
+
+def test_a_page_is_busy_until_a_slow_answer_is_there(visit, shop, run):
+    tab = visit(shop.url)
+    tab.control("Read the news")
+    shop.hanging.clear()
+    shop.released.clear()
+    tab.script("() => { location.href = '/hang' }")
+    assert shop.hanging.wait(PATIENCE)
+    assert run(tab.surface.busy(tab.target)) is True
+    look = tab.look(picture=True)
+    assert look.window == {"url": f"{shop.url}/", "loading": f"{shop.url}/hang"}
+    assert look.fingerprint == run(tab.surface.fingerprint(tab.target))
+    assert "still loads" in look.notes[0]
+    with pytest.raises(ToolError, match="still loads"):
+        tab.do("read")
+    shop.released.set()
+    tab.wait_for(text="The page /hang")
+    while run(tab.surface.busy(tab.target)):
+        pass
 
 
 def test_a_download_is_refused_unless_it_is_the_call(visit, shop):
