@@ -142,6 +142,8 @@ class OpenBrowser:
         known_ids = {tab.id for tab in self._tabs.values()}
         lost_ids = [tab_id for tab_id, facts in self._recorded.items() if facts["owner"] and tab_id not in known_ids]
         self._lost = {tab_id: self._recorded[tab_id] for tab_id in lost_ids[:_MOST_REOPENED]}
+        if self._launch.profile == SHARED:  # a person may have closed them
+            self._lost.clear()
         for tab_id, facts in tuple(self._lost.items()):
             tab = await self._new_tab(facts["owner"], tab_id, tuple(facts["documents"]))
             del self._lost[tab_id]
@@ -253,8 +255,10 @@ class OpenBrowser:
             on_change=self._write_record,
         )
         self._tabs[page] = tab
-        if self._launch.profile == SHARED and tab.owner:
-            await apply_page_rules(page, self._tabs)
+        if self._launch.profile == SHARED:
+            await session.send("Emulation.setFocusEmulationEnabled", {"enabled": True})  # in the background, too
+            if tab.owner:
+                await apply_page_rules(page, self._tabs)
         page.on("close", self._remove)
         self._write_record()
         return tab

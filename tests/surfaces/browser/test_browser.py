@@ -267,6 +267,38 @@ def test_hazards_follow_from_the_form(visit, shop):
     assert tab.hazards("click", search) == set()
 
 
+FORMS = {
+    "by its button": ("<form action='/x'><button formmethod='POST'>Go</button></form>", {"sends"}),
+    "from elsewhere": ("<form id='f' method='Post' action='/x'></form><p><button form='f'>Go</button>", {"sends"}),
+    "by a part of its button": (
+        "<form method='post'><button><b role='button' style='cursor: pointer'>Go</b></button></form>",
+        {"sends"},
+    ),
+    "with a clobbered method": (
+        "<form method='post'><input name='method' value='get'><button>Go</button></form>",
+        {"sends"},
+    ),
+    "in a shadow root": (
+        """<div id='h'></div><script>h.attachShadow({mode: 'open'}).innerHTML =
+        "<form method='post'><button>Go</button></form>"</script>""",
+        {"sends"},
+    ),
+    "not at all": ("<form method='post'><button type='button'>Go</button></form>", set()),
+    "as a link that stores": ("<a href='/prices.csv' download>Go</a>", {"downloads"}),
+    "by its words": ("<button>Go</button><script>document.querySelector('button').textContent = 'Delete all'</script>",
+                     {"deletes"}),
+    "by words behind a label": ("<button aria-label='Go'>Buy now</button>", {"spends"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "hazards"), FORMS.values(), ids=FORMS.keys())
+def test_a_press_has_the_hazards_of_its_form(visit, shop, page, hazards):
+    shop.pages["/form"] = page
+    tab = visit(f"{shop.url}/form")
+    control = tab.control("Delete all" if "Delete" in page else "Go")
+    assert tab.hazards("click", control) == hazards
+
+
 def test_a_form_that_changes_after_the_ruling_is_not_sent(visit, shop):
     shop.pages["/bait"] = "<form action='/confirm' method='get'><input name='x'><button>Next</button></form>"
     tab, count = visit(f"{shop.url}/bait"), len(shop.orders)
