@@ -43,9 +43,10 @@ def case(_folder: Path) -> SurfaceCase:
     for target in json.loads(fetched("list")):
         if "/suite" in target["url"]:
             fetched(f"close/{target['id']}")
-    new = json.loads(fetched(f"new?{shop.url}/suite", "PUT"))
+    new = json.loads(fetched("new?about:blank", "PUT"))
     tab_id = f"tab-{new['id'][:6].lower()}"
     tab = STAND["watch"](tab_id)
+    tab.do("open", address=f"{shop.url}/suite")  # only now: ids differ for one that attaches while it is opened
     ids = {control.name: control.id for control in (tab.control("Count"), tab.control("Field"))}
     count = len(shop.orders)
     shop.hanging.clear()
