@@ -16,7 +16,7 @@ LIST = """<title>Shop</title><h1>The shop</h1>
 <table id="goods"><thead><tr><th>Item<th>Price</thead><tr><td>Kettle<td>24.50<tr><td>Cup<td>3.20
 <tr><td colspan="2">Postage is free</table>
 <a href="/order?item=kettle">Order the kettle</a> <a href="/order?item=cup" target="_blank">In a new tab</a>
-<a href="/prices.csv">Price list</a> <a href="/slow">Slow</a>
+<a href="/prices.csv">Price list</a>
 <button onclick="if (confirm('Delete the cart?')) document.title = 'empty'">Empty the cart</button>
 <div id="late"></div><div id="host"></div><iframe src="/frame" title="news"></iframe>
 <script>
@@ -41,6 +41,8 @@ class Shop:
         """Further pages, by their paths."""
         self.hanging = threading.Event()
         """Set once a page is asked for that never comes."""
+        self.received = threading.Event()
+        """Set once something is sent to the path ``/slow``."""
         self.released = threading.Event()
         shop = self
 
@@ -50,9 +52,7 @@ class Shop:
             def do_GET(self) -> None:
                 shop.paths.append(self.path)
                 path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
-                if path == "/hang":
-                    shop.hanging.set()
-                    shop.released.wait(HELD)
+                shop.hold(path)
                 if path == "/prices.csv":
                     self.answer(b"item,price\nkettle,24.50\n", "text/csv", 'attachment; filename="prices.csv"')
                     return
@@ -64,6 +64,7 @@ class Shop:
                 shop.orders.append({name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()})
                 if "multipart" in self.headers["Content-Type"]:
                     shop.orders[-1] = {"body": body}
+                shop.hold(self.path)
                 self.answer(f"<title>Thanks</title><h1>Thank you</h1><p>Order {len(shop.orders)}".encode())
 
             def answer(self, body: bytes, kind: str = "text/html; charset=utf-8", disposition: str = "") -> None:
@@ -88,6 +89,12 @@ class Shop:
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.other_url = f"http://localhost:{self._server.server_port}"
         """The same shop at another origin."""
+
+    def hold(self, path: str) -> None:
+        """Keep back the answers to some requests."""
+        if path in {"/hang", "/slow"}:
+            (self.hanging if path == "/hang" else self.received).set()
+            self.released.wait(HELD)
 
     def page(self, path: str, query: dict[str, list[str]]) -> str:
         """Give a page."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+import forks
 from callboard.messages import EventName, Outcome, Secret, Task
 from callboard.surfaces.browser import BrowserSurface
 from support import FINISH, PATIENCE, call
@@ -119,6 +123,60 @@ def test_a_download_and_a_pdf_become_results_of_the_task(work, shop):
     files = {Path(path).name: Path(path).read_bytes() for path in result.artifacts}
     assert files["prices.csv"] == b"item,price\nkettle,24.50\n"
     assert files["page.pdf"].startswith(b"%PDF")
+
+
+KILLED = """
+import os, sys
+from callboard import FunctionModel, Settings, Supervisor, Task
+from callboard.surfaces.browser import BrowserSurface
+
+def host(request):
+    tabs = [target for target in request.observation.targets if target.kind.value == "window"]
+    if tabs:
+        return {"Status": "ASSIGN", "ControlText": tabs[0].id, "Current Sub-Task": "send"}
+    opening = {"application": "browser", "arguments": {"address": sys.argv[2]}}
+    return {"Status": "CONTINUE", "Function": "open_in_browser", "Args": opening}
+
+def app(request):
+    button = next(control for control in request.observation.controls if control.name == "Send")
+    return {"Status": "CONTINUE", "Function": "click", "Args": {"control_id": button.id}}
+
+Supervisor.start(
+    Settings.load(journal={"path": sys.argv[1], "durability": "process"}, policy=[{"verdict": "allow"}]),
+    models={"host": FunctionModel(host), "app": FunctionModel(app)},
+    servers=[BrowserSurface("chromium", sandbox=os.geteuid() != 0)],
+).submit(Task(id="order", request="order")).result()
+"""
+
+
+def test_a_form_in_doubt_is_asked_about_and_not_sent_again(start, shop, tmp_path):
+    shop.pages["/once"] = """<button>Send</button><script>document.querySelector('button').onclick = () => {
+        const request = new XMLHttpRequest(); request.open('POST', '/slow', false); request.send('x=1') }</script>"""
+    count, journal = len(shop.orders), tmp_path / "journal.db"
+    shop.received.clear()
+    shop.released.clear()
+    program = forks.Program([sys.executable, "-c", KILLED, journal, f"{shop.url}/once"])
+    assert shop.received.wait(PATIENCE), "the form is not sent"
+    holder = json.loads((tmp_path / "journal.db.surfaces" / "browser" / "browser.json").read_text())["pid"]
+    for pid in (program.pid, holder):
+        os.kill(pid, signal.SIGKILL)
+    program.wait(PATIENCE)
+    shop.released.set()
+
+    supervisor = start(
+        host=lambda request: FINISH,
+        app=lambda request: FINISH,
+        servers=[BrowserSurface("chromium", sandbox=SANDBOX)],
+        policy=ALLOW,
+        journal={"path": journal, "durability": "process"},
+    )
+    handle = supervisor.submit(Task(id="order", request="order"))
+    for event in handle.events():
+        if event.name is EventName.QUESTION_ASKED:
+            handle.answer(handle.questions()[0].id, "it was done")
+    probes = [event.data["probe"] for event in handle.events() if event.name is EventName.COMMAND_IN_DOUBT]
+    assert probes == ["unknown", "done"]  # the second is the person's answer
+    assert len(shop.orders) == count + 1
 
 
 @pytest.mark.slow
