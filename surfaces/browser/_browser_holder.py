@@ -153,6 +153,7 @@ async def main(runtime: str, grace: str) -> None:
     finally:
         await _kill_descendants()
         shutil.rmtree(runtime, ignore_errors=True)
+        shutil.rmtree(runtime, ignore_errors=True)  # a process may have written meanwhile, as it ended
 
 
 if __name__ == "__main__":

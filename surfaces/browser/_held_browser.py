@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ _LONGEST_FOLDER = 40
 _FOLDERS = ("TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 """The variables for the folders in which Playwright records the browser, and has its socket."""
 _START_SECONDS, _END_SECONDS = 60.0, 20.0
+_REMOVE_SECONDS, _POLL_SECONDS = 2.0, 0.02
 
 
 class HeldBrowser:
@@ -40,6 +42,7 @@ class HeldBrowser:
         self._holder: subprocess.Popen[bytes] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._reader: asyncio.StreamReader | None = None
+        self._runtime = ""
         self.adopted = False
         """True if an earlier program has left it."""
         self.endpoint = ""
@@ -59,7 +62,7 @@ class HeldBrowser:
         if facts is not None:
             self.adopted = await self._connect(facts, grace)
             if not self.adopted:
-                shutil.rmtree(facts["runtime"], ignore_errors=True)
+                await _remove(facts["runtime"])
         if not self.adopted:
             facts = await self._start(options, grace)
             write_own(self._record, json.dumps(facts))
@@ -88,7 +91,7 @@ class HeldBrowser:
         if not line.startswith("/"):
             holder.terminate()
             holder.wait()
-            shutil.rmtree(runtime, ignore_errors=True)
+            await _remove(runtime)
             msg = f"the browser does not start: {line.removeprefix('error ') or 'its holder ended'}"
             raise RuntimeError(msg)
         return {"runtime": runtime, "endpoint": line, "pid": holder.pid}
@@ -105,7 +108,7 @@ class HeldBrowser:
             self._writer.close()
             self._reader = self._writer = None
             return False
-        self.endpoint = facts["endpoint"]
+        self.endpoint, self._runtime = facts["endpoint"], facts["runtime"]
         return True
 
     async def end(self) -> None:
@@ -124,6 +127,16 @@ class HeldBrowser:
             if self._holder.poll() is None:
                 self._holder.kill()
                 self._holder.wait()
+        if self._runtime:
+            await _remove(self._runtime)
+
+
+async def _remove(runtime: str) -> None:
+    """Remove the folder of a browser whose processes end just now."""
+    end = time.monotonic() + _REMOVE_SECONDS
+    while Path(runtime).exists() and time.monotonic() < end:  # noqa: ASYNC240 - one look at a local folder
+        shutil.rmtree(runtime, ignore_errors=True)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _recorded(record: Path) -> dict[str, Any] | None:
