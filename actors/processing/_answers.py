@@ -73,6 +73,8 @@ def decision_of(
     _check_points(actions, observation)
     target, subtask = None, ""
     group: tuple[PlannedSubtask, ...] = ()
+    if isinstance(response, HostResponse):
+        _check_subtasks(response, status)
     if isinstance(response, HostResponse) and status == AgentStatus.ASSIGN:
         if response.subtasks:
             group = planned_group(run, response, observation)
@@ -98,6 +100,20 @@ def decision_of(
 
 
 _decision = maker(Decision)
+
+
+def _check_subtasks(response: HostResponse, status: str) -> None:
+    """Check that no work in an answer would be dropped.
+
+    Raises:
+        InvalidAnswerError: If it has subtasks that would not be assigned.
+    """
+    if response.subtasks and status != AgentStatus.ASSIGN:
+        msg = f"Sub-Tasks belong to the status ASSIGN, not {status}"
+        raise InvalidAnswerError(msg)
+    if response.subtasks and response.subtask:
+        msg = "an ASSIGN has either Current Sub-Task and ControlText, or Sub-Tasks: put all into Sub-Tasks"
+        raise InvalidAnswerError(msg)
 
 
 def _proposed(response: ProposingHostResponse, run: Run) -> tuple[Check, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._action_list import CHANGED, ActionList, changes
 from callboard.actors.processing._collect import mark, quiet
-from callboard.actors.processing._started_windows import in_windows
+from callboard.actors.processing._started_windows import in_windows, lost_window
 from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
 from callboard.messages import (
     AskedQuestion,
@@ -83,6 +83,8 @@ async def resume_step(context: Context, run: Run, new_observation: Observation) 
     gone = not new_observation.fingerprint and decided.after(unfinished.results)
     if gone or (not unchanged and await _has_changed(context, run, new_observation, unfinished)):
         return actions.cut(_skip_reason(context, run, new_observation, unfinished))
+    if why := lost_window(decided.decision, unfinished.results):
+        return in_windows(context, run, actions.give_up(why, ResultStatus.SKIPPED, later=why))
     return in_windows(context, run, await actions.run_rest())
 
 

@@ -49,14 +49,28 @@ def in_windows(context: Context, run: Run, acted: Acted) -> Acted:
     started = [results[call.call_id] for call in calls if call.call_id in results]
     if any(result.status is ResultStatus.DRY_RUN for result in started):
         return replace(acted, decision=_without_windows(run, acted.decision))
+    if any(map(_is_lost, started)):
+        return replace(acted, decision=_without_answer(run, acted.decision))
     if len(started) < len(calls) or any(result.status is not ResultStatus.SUCCESS for result in started):
         return acted
-    if any(isinstance(result.value, str) for result in started):  # one ran before a crash, and its answer is lost
-        return replace(acted, decision=_decide_again(acted.decision))  # the model will see the windows
     windows = list(_assigned_targets(acted.decision))
     for (index, _), result in zip(starts, started, strict=True):
         windows[index] = _window(windows[index], result)
     return replace(acted, decision=_assigned_to(acted.decision, windows))
+
+
+def lost_window(decision: Decision, results: Sequence[CommandResult]) -> str:
+    """Return why no more applications are started, or empty.
+
+    One was started before a crash, and its answer is lost, so that nothing can be assigned to its window.
+    """
+    assigns_application = any(target.kind is TargetKind.APPLICATION for target in _assigned_targets(decision))
+    lost = next(filter(_is_lost, results), None) if assigns_application else None
+    return f"skipped, because the window that {lost.tool} opened before a crash is not known" if lost else ""
+
+
+def _is_lost(result: CommandResult) -> bool:
+    return result.status is ResultStatus.SUCCESS and isinstance(result.value, str)
 
 
 def _window(application: Target, started: CommandResult) -> Target:
@@ -88,11 +102,27 @@ def _without_windows(run: Run, decision: Decision) -> Decision:
     A plan, or a step of one, that names an application is over: its next decision would be the same. It fails if it had
     to return an output of a type.
     """
-    assign = run.assign
-    follows = bool(assign.plan) or (assign.plan_step is not None and assign.plan_step.target is not None)
-    if not follows:
+    if not _follows_plan(run):
         return _decide_again(decision)
-    if assign.output_schema is None:
+    if run.assign.output_schema is None:
         return decision.model_copy(update={"status": AgentStatus.FINISH.value, "target": None, "group": ()})
-    why = "a dry run starts no application, so that this step has no output"
+    return _failed(decision, "a dry run starts no application, so that this step has no output")
+
+
+def _without_answer(run: Run, decision: Decision) -> Decision:
+    """Continue after a crash in which the answer of a start was lost.
+
+    A model sees the windows, and decides again. A plan fails: to follow it again would start its applications again.
+    """
+    if not _follows_plan(run):
+        return _decide_again(decision)
+    return _failed(decision, "an application was started before a crash, and its window is not known")
+
+
+def _follows_plan(run: Run) -> bool:
+    step = run.assign.plan_step
+    return bool(run.assign.plan) or (step is not None and step.target is not None)
+
+
+def _failed(decision: Decision, why: str) -> Decision:
     return decision.model_copy(update={"status": AgentStatus.FAIL.value, "target": None, "group": (), "comment": why})

@@ -112,9 +112,10 @@ class RunWaits:
     def go_on(self, task_id: str, run_id: str, reason: str) -> None:
         """Note that a run no longer waits for a reason."""
         reasons = self._reasons.get(task_id, {})
-        reasons.get(run_id, set()).discard(reason)
-        if not reasons.get(run_id, reason):
-            del reasons[run_id]
+        if run_id in reasons:
+            reasons[run_id].discard(reason)
+            if not reasons[run_id]:
+                del reasons[run_id]
         self.update(task_id)
 
     def update(self, task_id: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
 from callboard.actors.root._clocks import QUEUE
-from callboard.actors.root._target_queues import BEGUN
+from callboard.actors.root._target_queues import BEGUN, lease_key
 from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
 
@@ -142,9 +142,7 @@ class HandOver:
         member = assign.member
         if member is not None and member.share is None:
             group = [run.member for run in record.runs.values() if run.member and run.group == assign.group]
-            limits = self.limits.under(record.task.limits)
-            parts = min(sum(other.share is None for other in group), limits.parallel_subtasks)
-            share = self.budgets.share_of(assign.task_id, parts)
+            share = self.budgets.share_of(assign.task_id, parts=sum(other.share is None for other in group))
             assign = assign.model_copy(update={"member": member.model_copy(update={"share": share})})
         self.budgets.share(assign)
         return assign
@@ -221,13 +219,24 @@ class HandOver:
     def _take(self, record: TaskRecord, granted: Assign) -> None:
         """Hand work over that has got its target.
 
-        A member of a group whose place was taken while it waited in the queue keeps its target, and waits for others of
-        its task.
+        A member of a group whose place was taken while it waited in the queue gives its target back, for others to use,
+        and waits for those of its task.
         """
         if granted.member is None or granted.run_id in record.begun or self.has_room(record):
             self.hand_over(record, granted)
-        else:
-            record.runs[granted.run_id] = record.planned[granted.run_id] = granted
+            return
+        record.planned[granted.run_id] = record.runs[granted.run_id]
+        self.run_waits.go_on(granted.task_id, granted.run_id, QUEUE)
+        self.free(granted.token)
+
+    def waits_for_sibling(self, record: TaskRecord, assign: Assign) -> bool:
+        """Return whether another subtask of the task has, or waits for, the same target.
+
+        Then it would only keep other tasks waiting in the queue.
+        """
+        key = lease_key(assign)
+        others = (run for run in record.runs.values() if run.number and run.run_id != assign.run_id)
+        return any(lease_key(run) == key for run in others if run.run_id not in record.planned)
 
 
 def _rank(record: TaskRecord, assign: Assign) -> float:

@@ -73,13 +73,10 @@ class SubtaskGroups:
                 self.task_control.cancel_run(
                     record, Cancel(task_id=assign.task_id, run_id=assign.run_id, reason=reason)
                 )
-            elif self.handover.has_room(record):
+            elif self.handover.has_room(record) and not self.handover.waits_for_sibling(record, assign):
                 del record.planned[assign.run_id]
-                if assign.token:
-                    self.handover.hand_over(record, assign)
-                else:
-                    earlier_results = (*assign.subtasks, *record.subtasks)
-                    self.handover.queue_run(record, with_results(assign, earlier_results, assign.made))
+                earlier_results = (*assign.subtasks, *record.subtasks)
+                self.handover.queue_run(record, with_results(assign, earlier_results, assign.made))
 
     def _stops(self, record: TaskRecord) -> Iterator[Cancel]:
         """Cancel the rest of each group that one of its members stops."""

@@ -55,7 +55,7 @@ class LeaseBook:
         Returns:
             The assignment with its fencing token if the target was free, else None; and the number of runs ahead of it.
         """
-        key = _key(assign)
+        key = lease_key(assign)
         if first:
             self.first(assign)
             return self._next(key), 1
@@ -79,7 +79,7 @@ class LeaseBook:
 
     def first(self, assign: Assign) -> None:
         """Queue an assignment in front of all others, to resume its run."""
-        self._slots.setdefault(_key(assign), _Slot()).queue.appendleft(_Waiting(assign, BEGUN))
+        self._slots.setdefault(lease_key(assign), _Slot()).queue.appendleft(_Waiting(assign, BEGUN))
 
     def pause(self, token: int, *, paused: bool) -> None:
         """Make a lease's run stop before its next action, or resume."""
@@ -96,7 +96,7 @@ class LeaseBook:
 
     def queues(self, assign: Assign) -> bool:
         """Return whether an assignment waits in its target's queue."""
-        slot = self._slots.get(_key(assign))
+        slot = self._slots.get(lease_key(assign))
         return slot is not None and any(waiting.assign.run_id == assign.run_id for waiting in slot.queue)
 
     @property
@@ -150,7 +150,7 @@ class LeaseBook:
 
     def withdraw(self, assign: Assign) -> None:
         """Remove an assignment from its queue."""
-        slot = self._slots.setdefault(_key(assign), _Slot())
+        slot = self._slots.get(lease_key(assign), _Slot())
         slot.queue = collections.deque(waiting for waiting in slot.queue if waiting.assign.run_id != assign.run_id)
 
     @property
@@ -159,6 +159,6 @@ class LeaseBook:
         return tuple(slot.address for slot in self._slots.values() if slot.abandoned)
 
 
-def _key(assign: Assign) -> str:
+def lease_key(assign: Assign) -> str:
     """Name the leased group: the target's, or an agent's without a target."""
     return assign.address if assign.target is None else assign.target.lease_key

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.root._clocks import QUEUE
-from callboard.actors.root._handover import LeaseIdle
 from callboard.actors.root._task_end import never_ran
 from callboard.actors.root._tasks import SettleGroups
 from callboard.messages import (
@@ -111,7 +110,7 @@ class TaskControl:
 
     def _stop_run(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:
         """Stop a run; the cancel's row covers the agent's message."""
-        if run.token and run.run_id not in record.planned:
+        if run.token:
             self.leases.void(run.token)
             self.outbox.forward(run.address, cancel)
         else:
@@ -126,8 +125,6 @@ class TaskControl:
             under = run.model_copy(update={"token": record.crashed.pop(run.run_id, 0)})
             self.run_endings.begin(record, under, cancel.outcome, (cause,))
             return
-        if run.token:
-            self.post(LeaseIdle(run.token))
         del record.runs[run.run_id]
         record.planned.pop(run.run_id, None)
         if run.number:
@@ -152,10 +149,10 @@ class TaskControl:
         move(wish.task_id, "pause")
         for run in record.runs.values():
             move(run.run_id, "pause")
-            if run.token and run.run_id not in record.planned:
+            if run.token:
                 self.leases.pause(run.token, paused=paused or record.suspended)
                 self.outbox.forward(run.address, wish)
-        if not paused and record.planned:
+        if not paused and any(run.member for run in record.runs.values()):
             self.post(SettleGroups(record.task.id))
         return True
 

@@ -77,8 +77,7 @@ class TaskRecord:
     crashed: dict[str, int] = field(default_factory=dict)
     """The runs that wait for their crashed agents' restart, with the fencing tokens of their old leases."""
     planned: dict[str, Assign] = field(default_factory=dict)
-    """The members of groups that were not handed over yet, by run. They are in `runs`, too. One with a token has
-    its target, and waits for others of its task to end."""
+    """The members of groups that were not handed over yet, by run. They are in `runs`, too."""
     stopped_runs: set[str] = field(default_factory=set)
     """The members of groups that another member stopped."""
     worked: dict[str, float] = field(default_factory=dict)
@@ -129,7 +128,7 @@ class TaskRecord:
     @property
     def has_next_round(self) -> bool:
         """True if the plan has another round."""
-        return self.round < (1 if has_order(self.task.plan) else len(self.task.plan))
+        return self.round < (_rounds_of(self.task) or 0)
 
     def next_assign(self) -> Assign:
         """Create the assignment of the next round, or of the only subtask.
@@ -182,7 +181,7 @@ class TaskRecord:
     def progress(self, steps: int, planned: int) -> TaskProgress:
         """Return the progress, with the steps that were begun and planned."""
         subtasks = [run for run in self.runs.values() if run.number]
-        running = sum(run.token != 0 and run.run_id not in self.planned for run in subtasks)
+        running = sum(run.token != 0 for run in subtasks)
         return TaskProgress(
             task_id=self.task.id,
             rounds=self.round,

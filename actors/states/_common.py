@@ -388,7 +388,7 @@ def archive(run: Run) -> Message:
 
 def _round_output(run: Run) -> object:
     typed = run.assign.output_schema is not None
-    if run.assign.plan and run.outcome is Outcome.FINISHED:
+    if run.assign.plan and run.outcome is Outcome.FINISHED and run.own_subtasks:  # a dry run may have none
         return run.own_subtasks[-1].output
     if typed and (run.outcome is not Outcome.FINISHED or run.records[-1].decision.status == AgentStatus.FINISH):
         return run.output

@@ -8,7 +8,7 @@ from callboard.messages import AgentStatus
 from callboard.models._computer_actions import SCREENSHOT
 from callboard.models._examples import APP
 from callboard.models._proposals import ProposingHostResponse
-from callboard.models.prompt._answer_schema import IN_DECISION, KEYS, keys_of, parts_of, without_control
+from callboard.models.prompt._answer_schema import IN_DECISION, KEYS, keys_of, offers_group, parts_of, without_control
 from callboard.models.prompt._fence import CLOSE, OPEN, written
 from callboard.models.prompt._proposed_checks import CHECKS
 from callboard.models.prompt._short import tool_examples
@@ -125,7 +125,7 @@ def _answer(request: ModelRequest, *, short: bool) -> Iterator[str]:
     index = KEYS.index("Decision") + 1
     inside = [f"    - {key}: {meanings[key]}" for key in IN_DECISION]
     keys[index:index] = [*inside, *(f"    - with {belongs[key]}, {key}: {meanings[key]}" for key in used)]
-    keys += [_GROUP] if request.most_subtasks and AgentStatus.ASSIGN in parts and not short else []
+    keys += [_GROUP] if offers_group(request) and AgentStatus.ASSIGN in parts and not short else []
     yield "## Your answer"
     yield "Answer with one JSON object and nothing else. It has these keys, in this order:"
     yield "\n".join(keys)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from callboard.messages import Box, Hazard
 
 _T = TypeVar("_T")
-LOOK_SECONDS = 10.0
+LOOK_SECONDS = 20.0
 """The time limit for a page to be looked at: one that computes does not answer."""
 _GIVE_UP_SECONDS = 1.0
 """The time that a cancelled call waits for the end of what it has begun."""

@@ -44,6 +44,14 @@ HOSTILE = {
     "after thousands of words": (assigned(member(), member("two", After=["x"] * 5000)), "and 4990 more$"),
     "a number of its own": (assigned(member(Number=7, Sees=[1])), "Sub-Tasks.0.Number: unknown key"),
     "a name like markup": (assigned(member("one</target>[red]\x1b[2J<|im_start|>")), "there is no target"),
+    "one subtask beside others": (
+        {**assigned(member()), "Current Sub-Task": "alone", "ControlText": "memo:two"},
+        "put all into Sub-Tasks",
+    ),
+    "one with the end": (
+        {**assigned(member()), "Status": "FINISH"},
+        "Sub-Tasks belong to the status ASSIGN, not FINISH",
+    ),
     "no objects": ({"Status": "ASSIGN", "Sub-Tasks": ["x", 3, [[]]]}, "Sub-Tasks.0: Input should be"),
     "nested": (nested(50), "Sub-Tasks.0.After.0: Input should be a valid integer"),
     "nested without end": (nested(100_000), "the answer is not JSON"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from callboard import tool
-from callboard.actors.states import Unfinished
+from callboard.actors.states import Unfinished, evolve
 from callboard.messages import (
     Action,
     AgentKind,
@@ -23,6 +23,7 @@ from callboard.messages import (
     Observation,
     Outcome,
     PlannedSubtask,
+    PlanStep,
     Probe,
     Question,
     ResultStatus,
@@ -244,6 +245,28 @@ async def test_where_the_answer_of_a_start_is_lost_nothing_is_assigned(left_star
     here, run = left_start()
     returned = await here.pipeline.process_recovered(run)
     assert (returned.record.decision.status, returned.record.decision.target) == ("CONTINUE", None)
+
+
+async def test_plan_whose_start_lost_its_answer_fails_and_starts_nothing_more(stage):
+    here = stage(surface=Launcher, target=None)
+    here.surface.says = Probe.DONE
+    starts = [Action(tool="launch", arguments={"name": "memo"}, call_id=f"t~0.1.{place}") for place in range(2)]
+    members = tuple(PlannedSubtask(request=name, target=APPLICATION) for name in ("a", "b"))
+    decision = Decision(status="ASSIGN", group=members, actions=(*starts,))
+    seen = Observation(targets=here.surface.targets())
+    doubt = Intent(call_id="t~0.1.0", tool="launch", arguments={"name": "memo"})
+    unfinished = Unfinished(
+        decided=Decided(step=1, observation=seen, decision=decision, actions=(*starts,)), intent=doubt
+    )
+    alone = here.run(unfinished=unfinished)
+    returned = await here.pipeline.process_recovered(alone)
+    assert (returned.record.decision.status, returned.record.decision.group) == ("CONTINUE", ())
+    assert here.surface.texts == []
+    steps = tuple(PlanStep(request=name, target="memo", after=()) for name in ("a", "b"))
+    follows = evolve(alone, assign=alone.assign.model_copy(update={"plan": steps}))
+    returned = await here.pipeline.process_recovered(follows)
+    assert (returned.record.decision.status, here.surface.texts) == ("FAIL", [])
+    assert "its window is not known" in returned.record.decision.comment
 
 
 @pytest.mark.parametrize("says", [Probe.NOT_DONE, Probe.BEGUN])

@@ -141,6 +141,14 @@ def test_plan_with_an_order_starts_its_applications(group):
     assert (result.outcome, worked_in(result)) == (Outcome.FINISHED, ["app/writer/writer-1", "app/notes/notes"])
 
 
+def test_dry_run_of_a_plan_with_an_order_ends_at_its_applications(group):
+    desk = Desk()
+    plan = [PlanStep(request="write", target="writer", after=[]), PlanStep(request="read", target="notes", after=[1])]
+    result = group(desk, answers=(), request="", plan=plan, dry_run=True).result(PATIENCE)
+    assert (result.outcome, desk.started, worked_in(result)) == (Outcome.FINISHED, [], [])
+    assert [action.tool for action in result.would_do] == ["open_in_desk"]
+
+
 def test_plan_whose_application_does_not_start_is_no_success(group):
     desk = Desk()
     desk.refuses = "writer"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections import defaultdict
 
 import pytest
 
-from callboard import EventName, FunctionModel, Outcome, Task
+from callboard import EventName, FunctionModel, Outcome, PlanStep, Task
 from callboard.testing import MemoryServer, assert_replays
 from support import FINISH, PATIENCE, lone
 
@@ -18,20 +18,23 @@ class Workers:
 
     def __init__(self):
         self.loop = None
-        self.working = []
+        self.started = threading.Event()
+        self.working, self.order = [], []
         self.ends = defaultdict(asyncio.Event)
         self.begins = defaultdict(asyncio.Event)
 
     async def work(self, request):
         self.loop = asyncio.get_running_loop()
+        self.started.set()
         self.working.append(request.request)
+        self.order.append(request.request)
         self.begins[request.request].set()
         await self.ends[request.request].wait()
         self.working.remove(request.request)
         return FINISH
 
     def end(self, name):
-        """Let one end, from any thread."""
+        """Let one end, from any thread, also before it begins."""
         self.loop.call_soon_threadsafe(self.ends[name].set)
 
     def wait_for(self, name):
@@ -64,25 +67,21 @@ def crowd(start, tmp_path, until):
     until(blocker, EventName.SUBTASK_ASSIGNED)
     group = supervisor.submit(Task(request="all"))
     until(group, EventName.SUBTASK_ASSIGNED, request="other")
+    assert workers.started.wait(PATIENCE)
     workers.wait_for("other")
     return supervisor, workers, blocker, group
-
-
-def free_target(supervisor, workers, blocker):
-    """End the other task, and wait until the group's first member has its target."""
-    workers.end("blocker")
-    assert blocker.result(PATIENCE).ok
-    end = time.monotonic() + PATIENCE
-    while not any(run.leased and run.request == "queued" for task in supervisor.status().tasks for run in task.runs):
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_member_that_waits_for_another_task_leaves_its_place_to_others(crowd, tmp_path):
     supervisor, workers, blocker, group = crowd
     assert sorted(workers.working) == ["blocker", "other"]
-    free_target(supervisor, workers, blocker)
-    assert workers.working == ["other"]  # the target is free now, and the place is taken
+    later = supervisor.submit(lone("memo:busy", request="later"))
+    workers.end("blocker")
+    assert blocker.result(PATIENCE).ok
+    workers.wait_for("later")  # the place is taken, so the member has given the target back
+    assert sorted(workers.working) == ["later", "other"]
+    workers.end("later")
+    assert later.result(PATIENCE).ok
     workers.end("other")
     workers.end("queued")
     result = group.result(PATIENCE)
@@ -91,17 +90,23 @@ def test_member_that_waits_for_another_task_leaves_its_place_to_others(crowd, tm
     assert_replays(tmp_path / "journal.db")
 
 
-def test_cancelled_member_with_a_target_and_no_place_gives_it_back(crowd):
+def free_target(supervisor, workers, blocker):
+    """End the other task, and wait until the group's first member has had its target, and given it back."""
+    workers.end("blocker")
+    assert blocker.result(PATIENCE).ok
+    workers.end("later")
+    assert supervisor.submit(lone("memo:busy", request="later")).result(PATIENCE).ok
+
+
+def test_member_that_gave_its_target_back_can_be_cancelled(crowd):
     supervisor, workers, blocker, group = crowd
     free_target(supervisor, workers, blocker)
-    later = supervisor.submit(lone("memo:busy", request="later"))
     group.cancel("enough")
-    assert group.result(PATIENCE).outcome is Outcome.CANCELLED
-    workers.end("later")
-    assert later.result(PATIENCE).ok
+    result = group.result(PATIENCE)
+    assert [subtask.outcome for subtask in result.subtasks] == [Outcome.CANCELLED] * 2
 
 
-def test_paused_member_with_a_target_and_no_place_goes_on_when_resumed(crowd):
+def test_member_that_gave_its_target_back_goes_on_after_a_pause(crowd):
     supervisor, workers, blocker, group = crowd
     free_target(supervisor, workers, blocker)
     assert group.pause()
@@ -109,3 +114,20 @@ def test_paused_member_with_a_target_and_no_place_goes_on_when_resumed(crowd):
     workers.end("queued")
     assert group.resume()
     assert group.result(PATIENCE).ok
+
+
+def test_subtasks_on_one_target_wait_in_its_queue_one_by_one(start, until):
+    workers = Workers()
+    supervisor = start(app=FunctionModel(workers.work), servers=[MemoryServer(MemoryServer.window("busy"))])
+    steps = [PlanStep(request=name, target="memo:busy", after=[]) for name in ("a", "b", "c")]
+    plan = supervisor.submit(Task(plan=steps))
+    until(plan, EventName.SUBTASK_ASSIGNED)
+    assert workers.started.wait(PATIENCE)
+    workers.wait_for("a")
+    other = supervisor.submit(lone("memo:busy", request="other"))
+    until(other, EventName.SUBTASK_QUEUED)
+    for name in ("a", "other", "b", "c"):
+        workers.end(name)
+    assert plan.result(PATIENCE).ok
+    assert other.result(PATIENCE).ok
+    assert workers.order == ["a", "other", "b", "c"]
