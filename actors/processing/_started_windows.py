@@ -110,7 +110,7 @@ def _without_windows(run: Run, decision: Decision) -> Decision:
 
 
 def _without_answer(run: Run, decision: Decision) -> Decision:
-    """Continue after a crash in which the answer of a start was lost.
+    """Continue after a crash that lost the answer of a start.
 
     A model sees the windows, and decides again. A plan fails: to follow it again would start its applications again.
     """

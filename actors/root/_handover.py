@@ -230,9 +230,9 @@ class HandOver:
         self.free(granted.token)
 
     def waits_for_sibling(self, record: TaskRecord, assign: Assign) -> bool:
-        """Return whether another subtask of the task has, or waits for, the same target.
+        """Return whether another subtask of its task has the same target.
 
-        Then it would only keep other tasks waiting in the queue.
+        It has it, or waits for it. Then this one would only keep other tasks waiting in the queue.
         """
         key = lease_key(assign)
         others = (run for run in record.runs.values() if run.number and run.run_id != assign.run_id)
