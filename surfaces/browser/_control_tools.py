@@ -88,7 +88,7 @@ def pressed_by(focused: PageNode | None, keys: str) -> tuple[PageNode | None, bo
     is_enter = key_names(keys).endswith("Enter")
     if focused.role in FIELDS or focused.role in {"checkbox", "radio", "slider"}:
         return (focused, True) if is_enter else (None, False)
-    return (focused, False) if focused.role in BUTTONS or "cursor" in focused.marks else (None, False)
+    return (focused, False) if focused.role in BUTTONS or focused.is_clickable else (None, False)
 
 
 class ControlTools:

@@ -87,7 +87,7 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> set[H
 
 def of_words(node: PageNode) -> set[Hazard]:
     """Return the hazards that the words of a part indicate."""
-    if node.role not in BUTTONS and "cursor" not in node.marks:
+    if node.role not in BUTTONS and not node.is_clickable:
         return set()
     texts = dict.fromkeys(filter(None, (node.name, node.words())))  # the label, and the text that is seen
     if node.role == "link":

@@ -25,7 +25,7 @@ TABLES = frozenset({"table", "grid", "treegrid"})
 BUTTONS = frozenset({"button", "menuitem", "menuitemcheckbox", "menuitemradio", "tab", "switch", "option", "link"})
 FIELDS = frozenset({"textbox", "searchbox", "combobox", "spinbutton"})
 ROLES = BUTTONS | FIELDS | TABLES | DIALOGS | {"checkbox", "radio", "slider", "listbox", "treeitem"}
-"""The roles that are controls. A part of any other role is one if the pointer becomes a hand over it."""
+"""The roles that are controls. A part of any other role is one if it is clickable."""
 MOST_TEXT = 12_000
 """The characters of the readable text in an observation; the tool ``read`` gives the rest."""
 _MOST_NAME, _MOST_VALUE, _MOST_OPTIONS = 500, 5_000, 100
@@ -65,7 +65,20 @@ class PageNode:
     @property
     def is_control(self) -> bool:
         """True if it can be acted on."""
-        return bool(self.ref) and (self.role in ROLES or "cursor" in self.marks)
+        return bool(self.ref) and (self.role in ROLES or self.is_clickable)
+
+    @property
+    def is_clickable(self) -> bool:
+        """True if a click is likely to do something, whatever the role.
+
+        The pointer becomes a hand over it; or it has a name, which parts without a role have for a reason; or it is an
+        item of a list in a clickable part, as in lists of options that pages draw themselves.
+        """
+        return (
+            "cursor" in self.marks
+            or (self.role == "generic" and bool(self.name))
+            or (self.role == "listitem" and any("cursor" in ancestor.marks for ancestor in self.ancestors()))
+        )
 
     def below(self) -> Iterator[PageNode]:
         """Yield all parts in it, in reading order."""
