@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin
 
-from callboard.messages import Hazard, Look, Observation, Probe, Target, TargetKind
+from callboard.messages import AgentKind, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces import current_call
 from callboard.surfaces._hazard_words import of_answer
 from callboard.surfaces._need import Need
@@ -20,6 +20,7 @@ from callboard.surfaces.browser._page_actions import origin_of
 from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
+from callboard.surfaces.browser._pointer_tools import KEYED, PRESSED_AT, PointerTools, hazards_at, pressed_at
 from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError, LoadingError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from callboard.messages import Foreseen, Intent
     from callboard.surfaces._stage import Stage
+    from callboard.surfaces.browser._page_snapshot import PageNode
     from callboard.surfaces.browser._tab import Tab
 
 _PACKAGES = "pip install 'callboard[browser]'"
@@ -86,7 +88,12 @@ class BrowserSurface(Server):
         )
         self._grace = self.closes_after = grace
         self._browser: OpenBrowser | None = None
-        self._parts = (NavigationTools(self._tab), ControlTools(self._tab), PageTools(self._tab, workspace))
+        self._parts = (
+            NavigationTools(self._tab),
+            ControlTools(self._tab),
+            PageTools(self._tab, workspace),
+            PointerTools(self._tab),
+        )
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
@@ -216,6 +223,8 @@ class BrowserSurface(Server):
                 node, enters = pressed_by(node, str(arguments["keys"]))
             if node is not None:
                 hazards = await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
+        elif tool in PRESSED_AT | KEYED and tab.dialog is None:
+            hazards = await hazards_at(tab, tool, arguments)
         tab.judged = hazards | _DECLARED.get(tool, set())
         return hazards
 
@@ -251,10 +260,13 @@ class BrowserSurface(Server):
         else:
             tab = await self._tab(target.id)
             urls.append(tab.page.url)
+            nodes: list[PageNode] = []
             if tool in _POINTED:
                 node = (await tab.snapshot()).node(str(arguments["control_id"]))
-                links = [node, *node.ancestors()] if node is not None else []
-                urls += [urljoin(tab.page.url, link.properties["url"]) for link in links if "url" in link.properties]
+                nodes = [node, *node.ancestors()] if node is not None else []
+            elif tool in PRESSED_AT and tab.dialog is None:
+                nodes = pressed_at(await tab.snapshot(boxes=True), arguments)
+            urls += [urljoin(tab.page.url, node.properties["url"]) for node in nodes if "url" in node.properties]
         return tuple(dict.fromkeys(name for url in urls for name in _resources_of(url)))
 
     def no_target(self, name: str) -> str:
@@ -291,6 +303,7 @@ class BrowserSurface(Server):
             address=f"app/{self.name}/{tab.id}",
             server=self.name,
             binds={"tab": tab.id},
+            kinds=(AgentKind.APP, AgentKind.OPERATOR),
             owner=tab.owner,
             group=f"{self.name}:profile" if isinstance(self._launch.profile, Path) else "",
         )

@@ -11,6 +11,7 @@ from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._page_actions import (
     ACTION_MS,
+    BOTH,
     Answer,
     ControlId,
     TabId,
@@ -206,7 +207,7 @@ class ControlTools:
         await commit(opened, lambda: start.drag_to(end, timeout=ACTION_MS), source)
         return {}
 
-    @tool(effect=Effect.ONCE)
+    @tool(effect=Effect.ONCE, agents=BOTH)
     async def accept_dialog(
         self, tab: TabId, text: Annotated[str | None, Field(description="The answer, if it asks for a text.")] = None
     ) -> Answer:
@@ -220,7 +221,7 @@ class ControlTools:
         )
         return {}
 
-    @tool(effect=Effect.ONCE)
+    @tool(effect=Effect.ONCE, agents=BOTH)
     async def dismiss_dialog(self, tab: TabId) -> Answer:
         """Answer the page's dialog with Cancel, or close it."""
         opened = await self._tabs(tab)

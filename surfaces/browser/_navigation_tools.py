@@ -14,7 +14,7 @@ from pydantic import Field
 from callboard.messages import Effect
 from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.browser._page_actions import Answer, TabId, commit, element, origin_of
+from callboard.surfaces.browser._page_actions import BOTH, Answer, TabId, commit, element, origin_of
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 from callboard.surfaces.browser._tab import LoadingError
 
@@ -107,12 +107,12 @@ class NavigationTools:
     def __init__(self, tabs: Tabs) -> None:
         self._tabs = tabs
 
-    @tool(effect=Effect.IDEMPOTENT, seconds=OPEN_SECONDS)
+    @tool(effect=Effect.IDEMPOTENT, seconds=OPEN_SECONDS, agents=BOTH)
     async def open(self, tab: TabId, address: Address) -> Answer:
         """Open an address in this tab."""
         return await open_address(await self._tabs(tab), address)
 
-    @tool(effect=Effect.ONCE, seconds=OPEN_SECONDS)
+    @tool(effect=Effect.ONCE, seconds=OPEN_SECONDS, agents=BOTH)
     async def back(self, tab: TabId) -> Answer:
         """Go back to the page before."""
         opened = await self._tabs(tab)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from callboard.messages import Hazard
+from callboard.messages import AgentKind, Hazard
 from callboard.surfaces import committing, current_call
 from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.browser._form_hazards import of_press
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 TabId = Annotated[str, Field(description="The tab.")]
 ControlId = Annotated[str, Field(description="The control.")]
 Answer = dict[str, Any]
+BOTH = (AgentKind.APP, AgentKind.OPERATOR)
+"""The agents that are offered tools for dialogs and addresses: no picture shows either."""
 _CHECK_MS = 1_000
 """The time in which a control has to become ready, in milliseconds."""
 ACTION_MS = 5_000
@@ -143,6 +145,15 @@ async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False)
     hazards = set[Hazard]()
     if node is not None:
         hazards = await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
+    check_hazards(tab, hazards)
+
+
+def check_hazards(tab: Tab, hazards: set[Hazard]) -> None:
+    """Check that all hazards of an action were ruled on.
+
+    Raises:
+        ToolError: If not, because the page has changed since.
+    """
     if tab.judged is not None and not hazards <= tab.judged:
         names = ", ".join(sorted(hazards - tab.judged))
         msg = f"the page has changed since the policy ruled on this, and now it {names}; nothing was done: look again"
