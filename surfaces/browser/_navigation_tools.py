@@ -184,7 +184,7 @@ class NavigationTools:
             missing = [
                 f"the text {text!r}" if text and _plain(text) not in _plain(snapshot.text()) else "",
                 f"the control {control!r}"
-                if control and all(_plain(node.name) != _plain(control) for node in snapshot.nodes if node.is_control)
+                if control and all(_plain(part.name) != _plain(control) for part in snapshot.controls())
                 else "",
                 f"the address {address!r}" if address and not fnmatch.fnmatchcase(snapshot.url, address) else "",
             ]

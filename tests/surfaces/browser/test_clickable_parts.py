@@ -28,3 +28,10 @@ def test_words_of_a_named_part_are_hazards(visit, shop):
     shop.pages["/named"] = '<title>Named</title><a title="Delete all"><i>x</i></a><p>Text'
     tab = visit(f"{shop.url}/named")
     assert tab.hazards("click", "Delete all") == {"deletes"}
+
+
+def test_wait_for_finds_a_control_by_the_name_it_is_listed_with(visit, shop):
+    shop.pages["/start"] = '<title>Start</title><p>Text<div style="cursor: pointer">Start</div>'
+    tab = visit(f"{shop.url}/start")
+    assert tab.control("Start").kind == "clickable"
+    tab.wait_for(control="start")
