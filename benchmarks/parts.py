@@ -45,6 +45,11 @@ class Sizes:
     """Seconds that each subtask of the fan-out waits."""
     fan_outs: int = 25
     """Tasks without waits whose CPU time is averaged."""
+    browser_steps: int = 100
+    pages: tuple[str, ...] = ()
+    """Pages of MiniWoB++; none stands for all."""
+    seeds: int = 3
+    """Times that a page is solved, each with other contents."""
 
 
 QUICK = Sizes(
@@ -63,6 +68,9 @@ QUICK = Sizes(
     document_rows=("look at 1,000,000 cells",),
     subtask_seconds=0.01,
     fan_outs=2,
+    browser_steps=3,
+    pages=("click-test", "use-slider", "drag-box"),
+    seeds=1,
 )
 
 
@@ -165,6 +173,25 @@ def instructions(_sizes: Sizes) -> Iterator[Question]:
 
 WITH_PEERS = {"job": (job, frozenset(PEERS)), "fan_out": (fan_out, frozenset({"langgraph-sqlite"}))}
 """The parts that other libraries take part in, with their names."""
+
+
+def browser(sizes: Sizes) -> Iterator[Question]:
+    """A step in a browser, beside Playwright alone."""
+    from benchmarks.figures.browser import TITLES
+
+    contender = Contender("browser", "benchmarks.figures.browser")
+    yield from (Question(contender, {"row": row, "steps": sizes.browser_steps}, row=row) for row in TITLES)
+
+
+def miniwob(sizes: Sizes) -> Iterator[Question]:
+    """The pages of MiniWoB++."""
+    from benchmarks.miniwob.pages import page_names
+
+    contender = Contender("miniwob", "benchmarks.figures.miniwob")
+    for name in sizes.pages or page_names():
+        yield Question(contender, {"page": name, "seeds": sizes.seeds}, row=name)
+
+
 FIGURES = {
     "steps": steps,
     "waits": waits,
@@ -178,8 +205,8 @@ FIGURES = {
     "documents": documents,
 }
 """The parts of callboard alone."""
-ON_REQUEST = {"instructions": instructions}
-"""Parts that run only when they are named: they take long, and need a program that few have."""
+ON_REQUEST = {"instructions": instructions, "browser": browser, "miniwob": miniwob}
+"""Parts that run only when they are named: they need programs and packages that few have, and two take long."""
 
 
 def titles() -> dict[str, str]:

@@ -12,9 +12,11 @@ from benchmarks.contest import ratio, spread
 from benchmarks.environments import PEERS, REQUIREMENTS
 from benchmarks.fan_out import TITLES as FAN_OUT
 from benchmarks.figures import instructions, start
+from benchmarks.figures.browser import TITLES as BROWSER_TITLES
 from benchmarks.figures.documents import LIBRARIES
 from benchmarks.goals import GOALS, ROW_GOALS
 from benchmarks.large_documents import ROWS
+from benchmarks.miniwob.report import miniwob_lines
 from benchmarks.parts import DURABLE, JOB_VARIANTS, titles
 from benchmarks.plot import Series, drawn
 
@@ -61,6 +63,8 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None, *, brief: b
         "fan_out": "\n".join(_rows(answers, "fan_out", FAN_OUT, ("seconds", "cpu_ms"))),
         "instructions": "\n".join(_instructions(answers, brief=brief)),
         "goals": "\n".join(_goals(answers)),
+        "browser": "\n".join(_rows(answers, "browser", BROWSER_TITLES, ("seconds", "cpu"))),
+        "miniwob": "\n".join(miniwob_lines(answers)),
     }
     return {name: text for name, text in written.items() if text}
 
@@ -127,7 +131,7 @@ def _instructions(answers: Answers, *, brief: bool) -> Iterator[str]:
             yield _row([instructions.TITLES[row], value, _median(jobs)])
 
 
-COLUMNS = {"seconds": "s", "megabytes": "MB", "modules": "modules", "cpu_ms": "CPU ms a subtask"}
+COLUMNS = {"seconds": "s", "cpu": "CPU s", "megabytes": "MB", "modules": "modules", "cpu_ms": "CPU ms a subtask"}
 
 
 def _rows(answers: Answers, part: str, row_titles: Mapping[str, str], keys: Sequence[str]) -> Iterator[str]:

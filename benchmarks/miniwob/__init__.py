@@ -1,0 +1,1 @@
+"""MiniWoB++: its 130 pages, driven by the browser surface and solved by oracles."""
