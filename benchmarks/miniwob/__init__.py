@@ -1,1 +1,1 @@
-"""MiniWoB++: its 130 pages, driven by the browser surface and solved by oracles."""
+"""MiniWoB++: 130 pages, solved by oracles through the browser surface."""

@@ -172,7 +172,7 @@ async def identify_shape(page: PageView) -> None:
 
 
 async def count_sides(page: PageView) -> None:
-    """Count the sides of a drawing; its corners are found in its pixels."""
+    """Count the sides of a drawing by the corners in its pixels."""
     sides = await page.facts("""() => {
         const {width, height, data} = document.getElementById('c').getContext('2d').getImageData(0, 0, 150, 100);
         const distances = [];

@@ -1,4 +1,4 @@
-"""Solvers of pages by points of their picture: the agent is an operator."""
+"""Solvers of pages by points of their picture, as an operator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AREA = "#area"
 
 
 async def visible(page: PageView, selector: str, area: str = _AREA, index: int = 0) -> Part:
-    """Scroll an area until a part is in it, and return the part."""
+    """Scroll an area until a part is in it, and return it."""
     (frame, *_) = await page.parts(area)
     for _ in range(_MOST_TRIES):
         parts = await page.parts(selector)
@@ -36,7 +36,7 @@ async def visible(page: PageView, selector: str, area: str = _AREA, index: int =
 
 
 async def ascending_numbers(page: PageView) -> None:
-    """Click on 1, and then on the squares that hide the other numbers."""
+    """Click on 1, then on the squares that hide other numbers."""
     numbers = sorted(await page.parts("#area_svg text"), key=lambda part: int(part.text))
     await page.click_at(numbers[0])
     await page.click_at(*numbers[1:])
@@ -67,7 +67,7 @@ async def bisect_angle(page: PageView) -> None:
 
 
 def _points_around(vertex: Point) -> list[Point]:
-    """List the points of a drawing that are not too near to another."""
+    """List the points of a drawing that are not too near."""
     return [(x, y) for x in range(4, 150) for y in range(56, 170) if math.dist(vertex, (x, y)) > 20]
 
 

@@ -1,4 +1,4 @@
-"""The agents' side of an oracle: a coroutine that solves a page, as the model of an agent.
+"""The agents' side of an oracle: a coroutine as an agent's model.
 
 It acts by the agent's tools alone. What the surface does not show, such as the colour of a box, it looks up in the
 document; a person would see it in the picture.
@@ -172,7 +172,7 @@ class PageView:
     # Actions
 
     async def do(self, *calls: Call) -> None:
-        """Make calls in one step; those that the page was too quick for are made again.
+        """Make calls in one step; repeat those that came too late.
 
         Raises:
             UnsolvedError: If one of them fails.

@@ -24,7 +24,7 @@ REASONS = {
 
 
 def miniwob_lines(answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Draw the table of solved pages, and list the others with the reasons."""
+    """Draw the table of solved pages, and list the others."""
     pages = {cell.partition("/")[2]: said[-1] for cell, said in answers.items() if cell.startswith("miniwob/")}
     if not pages:
         return

@@ -46,7 +46,7 @@ class Attempt:
 
 
 class Oracles:
-    """The models of a HostAgent, an AppAgent and an operator, for one page after the other."""
+    """The models of three agents, for one page after the other."""
 
     def __init__(self, surface: BrowserSurface) -> None:
         self._surface = surface

@@ -42,7 +42,7 @@ _DRAG_MOVES = 10
 
 
 def pressed_at(snapshot: PageSnapshot, arguments: Mapping[str, JsonValue]) -> list[PageNode]:
-    """Return the parts of a page that a press at the points of a call may reach.
+    """Return the parts of a page that a call's points may reach.
 
     The parts on top are unknown, so all of them count.
     """
