@@ -16,6 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 
 MISSING = "the pages are missing: pip install --no-deps miniwob"
 _ADDED = "<script>core.EPISODE_MAX_TIME = 1000000; Math.seedrandom('{seed}')</script>"
+_STARTED = "<script>addEventListener('load', () => core.startEpisodeReal())</script>"
+"""Starts a page, for an agent that is not asked to do so."""
 
 
 def pages_folder() -> Path | None:
@@ -44,12 +46,13 @@ class _Handler(SimpleHTTPRequestHandler):
     timeout = 0.5  # a browser opens connections that it may not use
 
     def do_GET(self) -> None:
-        seeds = parse_qs(urlsplit(self.path).query).get("seed")
+        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        seeds = query.get("seed")
         if seeds is None:
             super().do_GET()
             return
         page = Path(self.translate_path(self.path)).read_bytes()
-        body = page + _ADDED.format(seed=int(seeds[0])).encode()
+        body = page + f"{_ADDED.format(seed=int(seeds[0]))}{_STARTED if 'start' in query else ''}".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))

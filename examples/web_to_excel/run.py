@@ -139,7 +139,7 @@ def fill_workbook(workspace: Path, address: str, browser: dict[str, Any]) -> Tas
         Check(name="the workbook has all rows", table="cities.xlsx!Cities", equals=cast("Any", rows)),
         Check(name="it has a bar chart", chart="cities.xlsx", contains={"kind": "bar"}),
         Check(name="the last page is open", page=PageQuery(url="http://127.0.0.1:*/cities*", contains="Page 2 of 2")),
-        Check(name="nothing else was written", only=["cities.xlsx"]),
+        Check(name="nothing else was written", only=("cities.xlsx",)),
     )
     models = {"host": FunctionModel(host), "app": FunctionModel(app)}
     with Supervisor.start(settings, models=models) as supervisor:
