@@ -54,7 +54,7 @@ class Work:
         self._reward: Any = None
 
     def run(self, request: str, address: str) -> tuple[str, Any, str]:
-        """Have a request done, and return the outcome, the page's reward, and the tools."""
+        """Have a request done; return the outcome, the reward and the tools."""
 
         async def host(asked: ModelRequest) -> dict[str, Any]:
             tabs = [target for target in asked.observation.targets if target.id.startswith("tab-")]
