@@ -1,4 +1,4 @@
-"""Hosts of addresses on the web, in one form, and the kinds of IP addresses.
+"""Canonical forms of hosts, and the kinds of IP addresses.
 
 A host is a name or an address. Resolvers and browsers take an IPv4 address in many forms (``2130706433``, ``0x7f.1``,
 ``0177.0.0.1``), and IPv6 has several that contain an IPv4 address. All of them are recognized here, so that a rule for
@@ -35,7 +35,9 @@ _SPECIAL: tuple[tuple[Network, str], ...] = (
 
 
 def canonical_host(text: str) -> Address | str:
-    """Return a host in one form: an address, or a name in small letters without its last dot.
+    """Return the canonical form of a host.
+
+    It is an address, or a name in small letters without its last dot.
 
     Raises:
         ValueError: If it is neither; the text gives the reason.
@@ -71,7 +73,7 @@ def _ipv4(text: str) -> Address:
 
 
 def embedded_address(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, or the address itself."""
+    """Return the IPv4 address that an IPv6 address contains, or the address."""
     if isinstance(address, IPv4Address):
         return address
     if address.ipv4_mapped is not None:
@@ -84,7 +86,7 @@ def embedded_address(address: Address) -> Address:
 
 
 def private_kind(address: Address) -> str | None:
-    """Return the kind of an address that is not on the public internet; None if it is public."""
+    """Return the kind of a private address; None if it is public."""
     inner = embedded_address(address)
     special = next((kind for network, kind in _SPECIAL if inner in network), None)
     if special is not None:
@@ -105,7 +107,9 @@ def private_kind(address: Address) -> str | None:
 
 
 def parse_network(text: str) -> Network | None:
-    """Parse an address, or a network such as ``10.0.0.0/8``; None if it is a name.
+    """Parse an address, or a network such as ``10.0.0.0/8``.
+
+    None if it is a name.
 
     Raises:
         ValueError: If it is neither a network nor a host.

@@ -1,4 +1,4 @@
-"""Proxy on loopback that decides which hosts the pages of a browser reach.
+"""Proxy on loopback that applies the network rules to a browser.
 
 It resolves names itself, checks each address, and connects to a checked one. Each browser context has credentials and
 rules of its own. HTTP is parsed by h11; this was looked at before, for a proxy inside a program's event loop, with a
@@ -73,8 +73,8 @@ class ProxyAccess:
 
 async def resolve_name(name: str) -> Sequence[str]:
     """Look a name up as this machine does."""
-    found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    entries = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 class NetworkProxy:
@@ -166,7 +166,7 @@ class NetworkProxy:
         return access if is_equal and scheme.lower() == b"basic" else None
 
     async def addresses(self, target: RequestTarget, rules: NetworkRules) -> list[Address] | Refusal:
-        """Return the checked addresses of a server, or the reason why it is refused.
+        """Return the checked addresses of a server, or its refusal.
 
         Raises:
             UpstreamError: If its name can't be resolved.
@@ -235,7 +235,7 @@ class _ClientSession:
         return ProxyConnection(role, reader, writer, header_bytes=header_bytes, on_data=self._extend)
 
     def _extend(self) -> None:
-        """Start the idle time anew, once the browser has logged in."""
+        """Restart the idle time, once the browser has logged in."""
         if self._access is not None and self._clock is not None and not self._clock.expired():
             self._clock.reschedule(asyncio.get_running_loop().time() + self._proxy.limits.idle_seconds)
 

@@ -145,7 +145,7 @@ class NetworkRules:
         return tuple(map(HostRule.parse, self.deny))
 
     def refuse_host(self, host: Address | str, port: int, *, default_ports: Sequence[int]) -> Refusal | None:
-        """Decide about a host before it is resolved; None if it may be.
+        """Decide about a host before it is resolved; None allows it.
 
         Args:
             host: The host in its one form.
@@ -170,7 +170,7 @@ class NetworkRules:
     def refuse_address(
         self, host: Address | str, address: Address, port: int, *, default_ports: Sequence[int]
     ) -> Refusal | None:
-        """Decide about one of the addresses of an allowed host; None if it may be connected to."""
+        """Decide about an address of an allowed host; None allows it."""
         rule, kind = self._denied_by(address, port), private_kind(address)
         if rule is None and (kind is None or self._names_private(host, embedded_address(address), port, default_ports)):
             return None

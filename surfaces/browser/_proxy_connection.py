@@ -106,7 +106,10 @@ class ProxyConnection:
             peer.abort()
 
     async def tunnel(self, peer: ProxyConnection) -> None:
-        """Pass bytes on in both directions, first those that came with the last message."""
+        """Pass bytes on in both directions.
+
+        The first are those that came with the last message.
+        """
         self._writer.write(peer.http.trailing_data[0])
         peer._writer.write(self.http.trailing_data[0])
         async with asyncio.TaskGroup() as group:
@@ -127,7 +130,7 @@ class ProxyConnection:
 
 
 class UpstreamError(Exception):
-    """A server that could not be reached, or did not answer in HTTP."""
+    """A server that can't be reached, or does not answer in HTTP."""
 
 
 async def forward(
@@ -165,7 +168,7 @@ async def _forward_body(client: ProxyConnection, server: ProxyConnection) -> Non
 
 
 async def _forward_response(client: ProxyConnection, server: ProxyConnection) -> bool:
-    """Forward a response; return True if it switches to the protocol of WebSockets."""
+    """Forward a response; return True if it begins a WebSocket."""
     try:
         while isinstance(event := await server.receive(), h11.InformationalResponse):
             if event.status_code == 101:

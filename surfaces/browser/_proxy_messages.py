@@ -1,4 +1,4 @@
-"""HTTP messages that pass the proxy: targets of requests, headers, and answers of the proxy's own.
+"""HTTP messages that pass the proxy: targets, headers, own answers.
 
 Bytes are parsed by h11 only. What h11 has parsed is checked and rebuilt here, so that both servers and browsers see
 one reading of a message.
@@ -88,13 +88,19 @@ def _authority(text: str) -> tuple[Address | str, int | None]:
 
 
 def is_upgrade(message: h11.Request) -> bool:
-    """Return whether a request asks for a WebSocket, the only other protocol that is forwarded."""
+    """Return whether a request asks for a WebSocket.
+
+    No other protocol is forwarded.
+    """
     values = [value.strip().lower() for name, value in message.headers if name == b"upgrade"]
     return values == [b"websocket"] and message.method == b"GET"
 
 
 def forwarded_request(request: h11.Request, target: RequestTarget) -> h11.Request:
-    """Build the request for the server: its own path, Host and framing, and no header of the connection."""
+    """Build the request for the server.
+
+    It has its own path, Host and framing, and no header of the connection.
+    """
     headers = [(b"Host", target.authority.encode()), *_end_to_end(request, without=b"host")]
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         headers.append((b"Transfer-Encoding", b"chunked"))
@@ -119,7 +125,7 @@ def forwarded_switch(response: h11.InformationalResponse) -> h11.InformationalRe
 def _end_to_end(
     message: h11.Request | h11.InformationalResponse | h11.Response, *, without: bytes = b""
 ) -> list[tuple[bytes, bytes]]:
-    """Return the headers that are not about one connection, spelled as they came."""
+    """Return the headers that are not about one connection, unchanged."""
     lists = [value for name, value in message.headers if name == b"connection"]
     tokens = {token.strip().lower() for value in lists for token in value.split(b",")}
     dropped = _HOP_BY_HOP | (tokens - {b"content-length"}) | {without}
@@ -127,9 +133,12 @@ def _end_to_end(
 
 
 def own_answer(status: int, reason: str, text: str, *, headers: Iterable[tuple[str, str]] = ()) -> list[h11.Event]:
-    """Build an answer of the proxy itself: plain text, which a browser shows and never runs."""
+    """Build an answer of the proxy itself.
+
+    It is plain text, which a browser shows and never runs.
+    """
     body = f"{text}\n".encode()
-    own = [
+    all_headers = [
         ("Content-Type", "text/plain; charset=utf-8"),
         ("Content-Length", str(len(body))),
         ("X-Content-Type-Options", "nosniff"),
@@ -138,7 +147,7 @@ def own_answer(status: int, reason: str, text: str, *, headers: Iterable[tuple[s
         *headers,
     ]
     return [
-        h11.Response(status_code=status, reason=reason, headers=own),
+        h11.Response(status_code=status, reason=reason, headers=all_headers),
         h11.Data(data=body),
         h11.EndOfMessage(),
     ]

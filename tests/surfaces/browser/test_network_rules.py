@@ -156,7 +156,7 @@ def test_a_denial_always_wins(host, address, port, allow):
 
 
 @given(NAMES | ADDRESSES.map(str), PORTS)
-def test_nothing_is_allowed_without_an_entry(host, port):
+def test_host_without_an_entry_is_refused(host, port):
     assert refusal(NetworkRules(()), f"[{host}]" if ":" in host else host, PUBLIC, port=port) is not None
 
 
