@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Browser, BrowserContext, Frame, Page, ProxySettings
 
-    from callboard.surfaces.browser._network_proxy import ProxyAccess
+    from callboard.network import ProxyCredentials
 
 NO_BYPASS = "<-loopback>"
 """The list of hosts that bypass the proxy: not even loopback's. It is given, so that no environment variable of
@@ -92,16 +92,16 @@ def launch_options(server: str) -> dict[str, Any]:
     return {"args": list(LAUNCH_ARGUMENTS), "proxy": {"server": server, "bypass": NO_BYPASS}}
 
 
-def context_options(access: ProxyAccess) -> dict[str, Any]:
+def context_options(credentials: ProxyCredentials) -> dict[str, Any]:
     """Return Playwright's options for a context.
 
     A browser that is started with a profile has them, too.
     """
     proxy: ProxySettings = {
-        "server": access.server,
+        "server": credentials.server,
         "bypass": NO_BYPASS,
-        "username": access.username,
-        "password": access.password,
+        "username": credentials.username,
+        "password": credentials.password,
     }
     return {"proxy": proxy, "service_workers": "block"}
 

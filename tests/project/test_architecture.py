@@ -29,7 +29,7 @@ NOT_SHIPPED = {"tests", "docs", "examples", "benchmarks", "build"}
 
 LAYERS = [
     {"_lazy_names"},
-    {"messages"},
+    {"messages", "network"},
     {"config"},
     {"models", "surfaces", "journal", "pictures", "observe", "states"},
     {"runtime"},

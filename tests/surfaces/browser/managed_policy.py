@@ -13,9 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from callboard.network import NetworkProxy, NetworkRules
 from callboard.surfaces.browser._network_guard import MANAGED_POLICY, context_options, launch_options
-from callboard.surfaces.browser._network_proxy import NetworkProxy
-from callboard.surfaces.browser._network_rules import NetworkRules
 
 CONFIGURATION = Path("/etc/chromium")
 FRAME = """url => new Promise(resolve => {

@@ -18,9 +18,8 @@ import sys
 import threading
 from typing import Any
 
+from callboard.network import NetworkProxy, NetworkRules
 from callboard.surfaces.browser._network_guard import NO_BYPASS, context_options, launch_options
-from callboard.surfaces.browser._network_proxy import NetworkProxy
-from callboard.surfaces.browser._network_rules import NetworkRules
 
 SETUP = (
     "link set lo up",

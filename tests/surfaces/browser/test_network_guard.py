@@ -22,6 +22,7 @@ from urllib.parse import unquote
 import pytest
 import pytest_asyncio
 
+from callboard.network import NetworkProxy, NetworkRules
 from callboard.surfaces.browser._network_guard import (
     LAUNCH_ARGUMENTS,
     context_options,
@@ -30,12 +31,10 @@ from callboard.surfaces.browser._network_guard import (
     launch_options,
     missing_arguments,
 )
-from callboard.surfaces.browser._network_proxy import NetworkProxy
-from callboard.surfaces.browser._network_rules import NetworkRules
 from support import PATIENCE
 
 if TYPE_CHECKING:
-    from callboard.surfaces.browser._network_rules import Refusal
+    from callboard.network import Refusal
 
 CHROMIUM = shutil.which("chromium")
 NUMBERS = itertools.count()

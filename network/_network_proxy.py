@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from callboard.surfaces.browser._network_rules import NetworkRules, Refusal
-from callboard.surfaces.browser._proxy_connection import ProxyConnection, UpstreamError, forward
-from callboard.surfaces.browser._proxy_messages import request_target
+from callboard.network._network_rules import NetworkRules, Refusal
+from callboard.network._proxy_connection import ProxyConnection, UpstreamError, forward
+from callboard.network._proxy_messages import request_target
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from callboard.surfaces.browser._host_addresses import Address
-    from callboard.surfaces.browser._proxy_connection import Role
-    from callboard.surfaces.browser._proxy_messages import RequestTarget
+    from callboard.network._host_addresses import Address
+    from callboard.network._proxy_connection import Role
+    from callboard.network._proxy_messages import RequestTarget
 
     Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
@@ -60,12 +60,18 @@ class ProxyLimits:
 
 
 @dataclass(eq=False, kw_only=True)
-class ProxyAccess:
+class ProxyCredentials:
     """The credentials of a browser context."""
 
     server: str
     username: str
     password: str = field(repr=False)
+
+
+@dataclass(eq=False, kw_only=True)
+class ProxyAccess(ProxyCredentials):
+    """The credentials of a browser context, and its rules."""
+
     rules: NetworkRules
     on_refusal: Callable[[Refusal], None]
     connections: set[asyncio.Task[None]] = field(default_factory=set, repr=False)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from callboard.surfaces.browser._host_addresses import canonical_host
-from callboard.surfaces.browser._network_rules import HTTP_PORT, HTTPS_PORT
+from callboard.network._host_addresses import canonical_host
+from callboard.network._network_rules import HTTP_PORT, HTTPS_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from callboard.surfaces.browser._host_addresses import Address
+    from callboard.network._host_addresses import Address
 
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#\\]+)(?::(?P<port>[0-9]{1,5}))?")
 _ABSOLUTE = re.compile(r"http://(?P<authority>[^/?#\\]+)(?P<path>[/?][^#]*)?(?:#.*)?", re.IGNORECASE)

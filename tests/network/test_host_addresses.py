@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.surfaces.browser._host_addresses import canonical_host, embedded_address, parse_network, private_kind
+from callboard.network._host_addresses import canonical_host, embedded_address, parse_network, private_kind
 
 IPV4 = st.integers(0, 2**32 - 1).map(IPv4Address)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.surfaces.browser._proxy_messages import (
+from callboard.network._proxy_messages import (
     forwarded_request,
     forwarded_response,
     own_answer,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.surfaces.browser._host_addresses import canonical_host, private_kind
-from callboard.surfaces.browser._network_rules import HostRule, NetworkRules
+from callboard.network._host_addresses import canonical_host, private_kind
+from callboard.network._network_rules import HostRule, NetworkRules
 
 ADDRESSES = st.ip_addresses()
 NAMES = st.from_regex(r"[a-z]{1,8}(\.[a-z]{1,8}){0,2}\.(org|test)", fullmatch=True)

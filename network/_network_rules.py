@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from callboard.surfaces.browser._host_addresses import (
+from callboard.network._host_addresses import (
     canonical_host,
     embedded_address,
     parse_network,
@@ -21,7 +21,7 @@ from callboard.surfaces.browser._host_addresses import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.surfaces.browser._host_addresses import Address, Network
+    from callboard.network._host_addresses import Address, Network
 
 EVERY_HOST = "*"
 _PORT = re.compile(r"(?P<host>.*[^:]|\[.*\](?:/\d+)?):(?P<port>\d{1,5}|\*)")

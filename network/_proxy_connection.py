@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from callboard.surfaces.browser._proxy_messages import (
+from callboard.network._proxy_messages import (
     forwarded_request,
     forwarded_response,
     forwarded_switch,
@@ -17,7 +17,7 @@ from callboard.surfaces.browser._proxy_messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from callboard.surfaces.browser._proxy_messages import RequestTarget
+    from callboard.network._proxy_messages import RequestTarget
 
     Role = type[h11.CLIENT | h11.SERVER]
 

@@ -10,8 +10,8 @@ import ipaddress
 
 import pytest
 
-from callboard.surfaces.browser._network_proxy import NetworkProxy, ProxyLimits, resolve_name
-from callboard.surfaces.browser._network_rules import NetworkRules
+from callboard.network._network_proxy import NetworkProxy, ProxyLimits, resolve_name
+from callboard.network._network_rules import NetworkRules
 from support import PATIENCE
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Own: 1\r\n\r\nhello"

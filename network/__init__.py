@@ -1,0 +1,33 @@
+"""Rules for the hosts that a browser's pages may reach, and the proxy that applies them.
+
+The proxy is imported at its first use: it needs the extra ``browser``. Nothing here imports other parts of the package,
+so that a program of its own starts in a moment.
+"""
+
+from typing import TYPE_CHECKING
+
+from callboard._lazy_names import lazy_names
+from callboard.network._host_addresses import canonical_host
+from callboard.network._network_rules import HTTP_PORT, HTTPS_PORT, HostRule, NetworkRules, Refusal
+
+if TYPE_CHECKING:
+    from callboard.network._network_proxy import NetworkProxy, ProxyAccess, ProxyCredentials, ProxyLimits
+
+__all__ = [
+    "HTTPS_PORT",
+    "HTTP_PORT",
+    "HostRule",
+    "NetworkProxy",
+    "NetworkRules",
+    "ProxyAccess",
+    "ProxyCredentials",
+    "ProxyLimits",
+    "Refusal",
+    "canonical_host",
+]
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of this package's
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {"callboard.network._network_proxy": ("NetworkProxy", "ProxyAccess", "ProxyCredentials", "ProxyLimits")},
+    )
