@@ -1,5 +1,6 @@
 """Typed settings with defaults, prompts, plug-ins, redaction, and the log."""
 
+from callboard.config._browser_settings import NetworkSettings
 from callboard.config._check_programs import all_check_programs
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
@@ -71,6 +72,7 @@ __all__ = [
     "McpServer",
     "McpTool",
     "Models",
+    "NetworkSettings",
     "NotOwnError",
     "ObserveSettings",
     "PluginGroup",

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from callboard.config._section import Section, Span
+from callboard.network import EVERY_HOST, HostRule
+
+
+class NetworkSettings(Section):
+    """The hosts that pages may reach. Private addresses are refused unless `allow` names them."""
+
+    guarded: bool = True
+    """Whether each request is checked by a proxy. `network: unguarded` is short for `false`: pages reach all hosts,
+    private ones too. The profile of a running browser needs that, and a running browser that was not started with the
+    arguments of a guarded one."""
+    allow: tuple[str, ...] = (EVERY_HOST,)
+    """The hosts: `example.org`, `*.example.org` (all names below it), `*` (every name and public address), an address
+    or a network such as `10.0.0.0/8`, each for http on port 80 and https on 443, or with a port: `localhost:8080`, or
+    `:*` for every port."""
+    deny: tuple[str, ...] = ()
+    """Hosts that are refused even if `allow` names them; without a port, on all of them."""
+
+    @field_validator("allow", "deny")
+    @classmethod
+    def _are_rules(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            HostRule.parse(entry)
+        return entries
+
+
+def _as_network(value: object) -> object:
+    return {"guarded": False} if value == "unguarded" else value
 
 
 class BrowserSettings(Section):
@@ -30,6 +57,10 @@ class BrowserSettings(Section):
     """Whether the browser has no windows."""
     viewport: str = Field(default="1280x800", pattern=r"^[1-9]\d{2,3}x[1-9]\d{2,3}$")
     """The width and height of pages, in pixels."""
+    network: Annotated[
+        NetworkSettings, BeforeValidator(_as_network, json_schema_input_type=Literal["unguarded"] | NetworkSettings)
+    ] = NetworkSettings()
+    """The hosts that pages may reach, checked by a proxy for each request; `unguarded`: all of them."""
     grace: Span = 60.0
     """The time that the browser and its tabs survive a killed program, so that the next one can take them over. Tabs
     opened by a task are closed after the same time, from the end of their conversation's last task."""

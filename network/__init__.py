@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 
 from callboard._lazy_names import lazy_names
 from callboard.network._host_addresses import canonical_host
-from callboard.network._network_rules import HTTP_PORT, HTTPS_PORT, HostRule, NetworkRules, Refusal
+from callboard.network._network_rules import EVERY_HOST, HTTP_PORT, HTTPS_PORT, HostRule, NetworkRules, Refusal
+from callboard.network._proxy_credentials import ProxyCredentials
 
 if TYPE_CHECKING:
-    from callboard.network._network_proxy import NetworkProxy, ProxyAccess, ProxyCredentials, ProxyLimits
+    from callboard.network._context_proxy import ContextProxy
+    from callboard.network._network_proxy import NetworkProxy, ProxyAccess, ProxyLimits
 
 __all__ = [
+    "EVERY_HOST",
     "HTTPS_PORT",
     "HTTP_PORT",
+    "ContextProxy",
     "HostRule",
     "NetworkProxy",
     "NetworkRules",
@@ -29,5 +33,8 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package's
     __getattr__, __dir__ = lazy_names(
         __name__,
-        {"callboard.network._network_proxy": ("NetworkProxy", "ProxyAccess", "ProxyCredentials", "ProxyLimits")},
+        {
+            "callboard.network._context_proxy": ("ContextProxy",),
+            "callboard.network._network_proxy": ("NetworkProxy", "ProxyAccess", "ProxyLimits"),
+        },
     )

@@ -26,6 +26,7 @@ import h11
 
 from callboard.network._network_rules import NetworkRules, Refusal
 from callboard.network._proxy_connection import ProxyConnection, UpstreamError, forward
+from callboard.network._proxy_credentials import ProxyCredentials
 from callboard.network._proxy_messages import request_target
 
 if TYPE_CHECKING:
@@ -57,15 +58,6 @@ class ProxyLimits:
     """The time for the lookup of a name, and for each attempt to connect."""
     idle_seconds: float = 300.0
     """The time without a byte in either direction after which a connection is cut."""
-
-
-@dataclass(eq=False, kw_only=True)
-class ProxyCredentials:
-    """The credentials of a browser context."""
-
-    server: str
-    username: str
-    password: str = field(repr=False)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#\\]+)(?::(?P<port>[0-9]{1,5}))?")
 _ABSOLUTE = re.compile(r"http://(?P<authority>[^/?#\\]+)(?P<path>[/?][^#]*)?(?:#.*)?", re.IGNORECASE)
 _MOST_PORT = 65_535
+PROXY_NAME = "callboard"
 _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authentication-info proxy-authorization proxy-connection te "
     b"trailer transfer-encoding upgrade".split()
@@ -144,6 +145,7 @@ def own_answer(status: int, reason: str, text: str, *, headers: Iterable[tuple[s
         ("X-Content-Type-Options", "nosniff"),
         ("Content-Security-Policy", "default-src 'none'; sandbox"),
         ("Cache-Control", "no-store"),
+        ("Proxy-Status", PROXY_NAME),  # RFC 9209
         *headers,
     ]
     return [

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin
 
+from callboard.config import NetworkSettings
 from callboard.messages import AgentKind, Hazard, Look, Observation, Probe, Target, TargetKind
+from callboard.network import NetworkRules
 from callboard.surfaces import current_call
 from callboard.surfaces._hazard_words import of_answer
 from callboard.surfaces._need import Need
@@ -37,6 +39,7 @@ _PACKAGES = "pip install 'callboard[browser]'"
 _PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
 _POINTED = frozenset({"click", "check", "drag", "download"})
 _MOST_URL = 2_000
+_GUARDED = NetworkSettings()
 _DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
 """The hazards that every call of a tool has."""
 _ADDRESS = {"type": "string", "minLength": 1, "maxLength": 8_000, "description": "The address to open."}
@@ -54,6 +57,7 @@ class BrowserSurface(Server):
         sandbox: Whether the browser isolates pages from this machine.
         headless: Whether it has no windows.
         viewport: The width and height of pages.
+        network: The hosts that pages may reach.
         grace: The seconds for which the browser stays, with its tabs, after this program is killed. Also the seconds
             after a conversation's last task until its tabs are closed.
         workspace: The folder from which files may be uploaded.
@@ -74,6 +78,7 @@ class BrowserSurface(Server):
         sandbox: bool = True,
         headless: bool = True,
         viewport: str = "1280x800",
+        network: NetworkSettings = _GUARDED,
         grace: float = 60.0,
         workspace: Path | None = None,
     ) -> None:
@@ -85,6 +90,7 @@ class BrowserSurface(Server):
             sandbox=sandbox,
             headless=headless,
             viewport=viewport,
+            network=NetworkRules(network.allow, network.deny) if network.guarded else None,
         )
         self._grace = self.closes_after = grace
         self._browser: OpenBrowser | None = None
@@ -98,7 +104,7 @@ class BrowserSurface(Server):
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
         """Require the extra's packages, and the browser's program."""
-        needs = [Need.package(name, _PACKAGES) for name in ("playwright", "PIL")]
+        needs = [Need.package(name, _PACKAGES) for name in ("playwright", "PIL", "h11")]
         executable = options.get("executable")
         if options.get("cdp_url") is None:
             program = executable or "chromium"

@@ -4,9 +4,18 @@ It is a separate program. After a crash of the program that started it, it keeps
 next program finds the same tabs. It ends with everything that it started.
 
 Arguments: a private folder, and the seconds to wait for the first client. Its standard input is one line of JSON: the
-options of Playwright's `launch`, or with `user_data_dir` those of `launch_persistent_context`. It answers one line: the
-endpoint for Playwright's `connect`, or ``error`` and the reason. Clients connect to the socket ``holder`` in the
-folder, and stay connected; each sends lines: ``grace`` and seconds, which is answered with ``ok``, or ``end``.
+options of Playwright's `launch`, or with `user_data_dir` those of `launch_persistent_context`. With `network`, rules
+for hosts, the browser gets a proxy, which lives as long as it. This program answers one line: the endpoint for
+Playwright's `connect`, or ``error`` and the reason. Clients connect to the socket ``holder`` in the folder, and stay
+connected. They send lines:
+
+- ``grace`` and seconds, answered with ``ok``;
+- ``admit`` and JSON with the `name` of a context and its rules `allow` and `deny`, answered with ``access`` and JSON
+  with its credentials: those that it had, if it is admitted already;
+- ``withdraw`` and a name as JSON, answered with ``ok``;
+- ``end``.
+
+They get a line ``refused`` with JSON for each request that the proxy refuses.
 """
 
 from __future__ import annotations
@@ -22,14 +31,22 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from callboard.network import ContextProxy, NetworkRules
+
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
+
+    from callboard.network import Refusal
 
 _SUBREAPER = 36
 _LIBC = ctypes.CDLL(None)
 _CLOSE_SECONDS, _KILLED_SECONDS = 5.0, 10.0
 """The time limits for the browser to close, and for killed processes to end."""
 _POLL_SECONDS = 0.02
+_LINE_BYTES = 1 << 24
+"""The longest line of a client: the rules of a context."""
+_UNREAD_BYTES = 1 << 16
+"""The most bytes of refusals that a client has not read; further ones are dropped."""
 
 
 class BrowserHolder:
@@ -43,7 +60,8 @@ class BrowserHolder:
     def __init__(self, runtime: Path, grace: float) -> None:
         self._runtime = runtime
         self._grace = grace
-        self._clients = 0
+        self._clients: set[asyncio.StreamWriter] = set()
+        self._proxy = ContextProxy(self._refused)
         self._ended = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -55,9 +73,10 @@ class BrowserHolder:
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
         playwright = await async_playwright().start()
         try:
-            browser = await _launch(playwright, {**options, "env": _environment(self._runtime)})
+            options = {**options, "env": _environment(self._runtime)}
+            browser = await _launch(playwright, await self._with_proxy(options))
             browser.on("disconnected", lambda _: self._ended.set())
-            server = await asyncio.start_unix_server(self._serve, self._runtime / "holder")
+            server = await asyncio.start_unix_server(self._serve, self._runtime / "holder", limit=_LINE_BYTES)
             endpoint = (await browser.bind("callboard"))["endpoint"]
             self._await_client()
             _say(endpoint)
@@ -67,9 +86,32 @@ class BrowserHolder:
                 await asyncio.wait_for(browser.close(), _CLOSE_SECONDS)
         finally:
             await playwright.stop()
+            await self._proxy.close()
+
+    async def _with_proxy(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of a start with the address of the proxy, which is opened."""
+        rules = options.pop("network", None)
+        if rules is None:
+            return options
+        await self._proxy.open()
+        proxy = {**options["proxy"], "server": self._proxy.server}
+        if "user_data_dir" in options:  # its only context has no name
+            proxy |= await self._admit({"name": "", **rules})
+        return {**options, "proxy": proxy}
+
+    async def _admit(self, context: dict[str, Any]) -> dict[str, str]:
+        rules = NetworkRules(tuple(context["allow"]), tuple(context["deny"]))
+        access = await self._proxy.admit(context["name"], rules)
+        return {"server": access.server, "username": access.username, "password": access.password}
+
+    def _refused(self, name: str, refusal: Refusal) -> None:
+        line = f"refused {json.dumps({'context': name, **vars(refusal)})}\n".encode()
+        for client in self._clients:
+            if client.transport.get_write_buffer_size() < _UNREAD_BYTES:
+                client.write(line)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._clients += 1
+        self._clients.add(writer)
         if self._timer is not None:
             self._timer.cancel()
         try:
@@ -81,15 +123,20 @@ class BrowserHolder:
                 elif word == "grace":
                     self._grace = float(value)
                     writer.write(b"ok\n")
+                elif word == "admit":
+                    writer.write(f"access {json.dumps(await self._admit(json.loads(value)))}\n".encode())
+                elif word == "withdraw":
+                    await self._proxy.withdraw(json.loads(value))
+                    writer.write(b"ok\n")
         except (OSError, ValueError):
             pass
         finally:
             writer.close()
-            self._clients -= 1
+            self._clients.discard(writer)
             self._await_client()
 
     def _await_client(self) -> None:
-        if self._clients == 0:
+        if not self._clients:
             self._timer = asyncio.get_running_loop().call_later(self._grace, self._ended.set)
 
 

@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import write_own
+from callboard.network import ProxyCredentials
+from callboard.surfaces.browser._holder_connection import HolderConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from callboard.network import NetworkRules, Refusal
 
 _HOLDER = Path(__file__).with_name("_browser_holder.py")
 _RUNTIME = "callboard-browser-"
@@ -35,13 +39,14 @@ class HeldBrowser:
 
     Args:
         record: The file that records how to reach it.
+        on_refusal: Called with a context's name, and a request of it that the network rules refused.
     """
 
-    def __init__(self, record: Path) -> None:
+    def __init__(self, record: Path, on_refusal: Callable[[str, Refusal], None]) -> None:
         self._record = record
+        self._on_refusal = on_refusal
         self._holder: subprocess.Popen[bytes] | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._reader: asyncio.StreamReader | None = None
+        self._connection: HolderConnection | None = None
         self._runtime = ""
         self.adopted = False
         """True if an earlier program has left it."""
@@ -51,6 +56,8 @@ class HeldBrowser:
     async def open(self, options: Mapping[str, Any], grace: float) -> None:
         """Take over the browser of an earlier program, or start one.
 
+        One that has network rules is never taken over in place of one without, or the other way round: it is ended.
+
         Args:
             options: The options of a start.
             grace: The seconds for which it stays after this program is killed.
@@ -59,10 +66,12 @@ class HeldBrowser:
             RuntimeError: If it can't be started; the text gives the reason.
         """
         facts = _recorded(self._record)
-        if facts is not None:
-            self.adopted = await self._connect(facts, grace)
-            if not self.adopted:
-                await _remove(facts["runtime"])
+        self.adopted = facts is not None and await self._connect(facts, grace)
+        if facts is not None and self.adopted and facts.get("guarded") is not ("network" in options):
+            self.adopted = False
+            await self.end()
+        elif facts is not None and not self.adopted:
+            await _remove(facts["runtime"])
         if not self.adopted:
             facts = await self._start(options, grace)
             write_own(self._record, json.dumps(facts))
@@ -94,32 +103,47 @@ class HeldBrowser:
             await _remove(runtime)
             msg = f"the browser does not start: {line.removeprefix('error ') or 'its holder ended'}"
             raise RuntimeError(msg)
-        return {"runtime": runtime, "endpoint": line, "pid": holder.pid}
+        return {"runtime": runtime, "endpoint": line, "pid": holder.pid, "guarded": "network" in options}
 
     async def _connect(self, facts: Mapping[str, Any], grace: float) -> bool:
         """Connect to a browser's holder; return False if it has ended."""
         try:
-            self._reader, self._writer = await asyncio.open_unix_connection(Path(facts["runtime"], "holder"))
-            self._writer.write(f"grace {grace}\n".encode())
-            answer = await asyncio.wait_for(self._reader.readline(), _END_SECONDS)
-        except (OSError, TimeoutError):
+            connection = await HolderConnection.open(Path(facts["runtime"], "holder"), self._on_refusal)
+            await connection.ask(f"grace {grace}")
+        except OSError:  # it has ended, or is ending
             return False
-        if not answer:  # it is ending
-            self._writer.close()
-            self._reader = self._writer = None
-            return False
-        self.endpoint, self._runtime = facts["endpoint"], facts["runtime"]
+        self._connection, self.endpoint, self._runtime = connection, facts["endpoint"], facts["runtime"]
         return True
+
+    async def admit(self, name: str, rules: NetworkRules) -> ProxyCredentials:
+        """Return the credentials of a context at the browser's proxy.
+
+        Raises:
+            OSError: If the browser has ended.
+        """
+        context = {"name": name, "allow": rules.allow, "deny": rules.deny}
+        answer = await self._ask(f"admit {json.dumps(context)}")
+        return ProxyCredentials(**json.loads(answer.removeprefix("access ")))
+
+    async def withdraw(self, name: str) -> None:
+        """Void the credentials of a context.
+
+        Raises:
+            OSError: If the browser has ended.
+        """
+        await self._ask(f"withdraw {json.dumps(name)}")
+
+    async def _ask(self, line: str) -> str:
+        if self._connection is None:
+            msg = "the browser has ended"
+            raise ConnectionError(msg)
+        return await self._connection.ask(line)
 
     async def end(self) -> None:
         """End the browser, and wait until its processes have ended."""
-        if self._writer is not None and self._reader is not None:
-            with contextlib.suppress(OSError, TimeoutError):
-                self._writer.write(b"end\n")
-                await asyncio.wait_for(self._reader.read(), _END_SECONDS)
-            self._writer.close()
-            with contextlib.suppress(OSError):
-                await self._writer.wait_closed()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.end()
             self._record.unlink(missing_ok=True)
         if self._holder is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):

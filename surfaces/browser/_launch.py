@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shlex
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from callboard.messages import SettingsError
+from callboard.network import NetworkRules
+from callboard.surfaces.browser._network_guard import LAUNCH_ARGUMENTS, NO_BYPASS, missing_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from playwright.async_api import Browser
 
 SHARED: Literal["shared"] = "shared"
 PLAYWRIGHT = "playwright"
@@ -22,13 +27,12 @@ _ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-domain-reliability",
-    "--disable-quic",
     "--disable-sync",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--no-default-browser-check",
     "--no-first-run",
 )
-"""No traffic but that of the pages, and none that a proxy does not see."""
+"""No traffic but that of the pages."""
+_UNGUARDED = "or set `browser.network: unguarded`, with which pages reach this machine's own network, too"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +46,8 @@ class BrowserLaunch:
     sandbox: bool = True
     headless: bool = True
     viewport: str = "1280x800"
+    network: NetworkRules | None = field(default_factory=NetworkRules)
+    """The hosts that pages may reach; None for all, private ones too."""
 
     @property
     def shares_context(self) -> bool:
@@ -56,6 +62,12 @@ class BrowserLaunch:
         """
         if self.cdp_url is not None:
             check_cdp_url(self.cdp_url, self.cdp_hosts)
+            if self.profile == SHARED and self.network is not None:
+                msg = (
+                    "browser.profile: pages of a running browser's own profile can't be kept to the hosts in "
+                    f"`browser.network`: leave `profile` out, {_UNGUARDED}"
+                )
+                raise SettingsError(msg)
         elif self.sandbox and os.geteuid() == 0:
             msg = (
                 "the browser's sandbox does not work as root, and without it a page may control this machine: run as "
@@ -63,8 +75,22 @@ class BrowserLaunch:
             )
             raise SettingsError(msg)
 
+    async def check_running(self, browser: Browser) -> None:
+        """Check that a running browser was started as a guarded one is.
+
+        Raises:
+            SettingsError: If it was not; the text names the missing arguments.
+        """
+        missing = await missing_arguments(browser) if self.network is not None else ()
+        if missing:
+            msg = (
+                "browser.cdp_url: pages of this browser could reach hosts that `browser.network` refuses: start it "
+                f"with {shlex.join(missing)}, {_UNGUARDED}"
+            )
+            raise SettingsError(msg)
+
     def launch_options(self) -> dict[str, Any]:
-        """Return Playwright's options for a start, as JSON."""
+        """Return the options of a start for the program that holds a browser, as JSON."""
         program = find_browser(self.executable)
         arguments = [*_ARGUMENTS, *(["--disable-gpu"] if self.headless else [])]
         options: dict[str, Any] = {
@@ -75,6 +101,12 @@ class BrowserLaunch:
             "handle_sigint": False,
             "handle_sigterm": False,
         }
+        if self.network is not None:
+            arguments += LAUNCH_ARGUMENTS
+            options |= {
+                "network": {"allow": self.network.allow, "deny": self.network.deny},
+                "proxy": {"bypass": NO_BYPASS},  # its address is known when it is open
+            }
         if program is not None:
             options["executable_path"] = str(program)
         if isinstance(self.profile, Path):
@@ -82,10 +114,7 @@ class BrowserLaunch:
         return options
 
     def context_options(self) -> dict[str, Any]:
-        """Return Playwright's options for a new context, as JSON.
-
-        A proxy belongs here, too: each context may have credentials of its own.
-        """
+        """Return Playwright's options for a new context, as JSON."""
         width, height = map(int, self.viewport.split("x"))
         return {
             "viewport": {"width": width, "height": height},

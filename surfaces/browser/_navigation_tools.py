@@ -14,6 +14,7 @@ from pydantic import Field
 from callboard.messages import Effect
 from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.browser._context_networks import check_address
 from callboard.surfaces.browser._page_actions import BOTH, Answer, TabId, commit, element, origin_of
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 from callboard.surfaces.browser._tab import LoadingError
@@ -34,6 +35,8 @@ _DIRECTIONS = {"down": (0, 1), "up": (0, -1), "right": (1, 0), "left": (-1, 0)}
 _STEP = 0.8
 """The share of the page's visible part that one scroll moves."""
 _FAILURE_PAGE, _FAILURE_MS = "chrome-error://**", 1_000
+_PROXY_NAME = "callboard"
+"""The name in the answers of the proxy itself."""
 _PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -73,15 +76,18 @@ async def open_address(tab: Tab, address: str) -> Answer:
     """Open an address in a tab, and return the page's facts.
 
     Raises:
-        ToolError: If it can't be opened, or its server does not answer.
+        ToolError: If the rules refuse it, it can't be opened, or its server does not answer.
     """
-    url, status = full_address(address), 0
+    url, status, refusal = full_address(address), 0, ""
+    check_address(tab.rules, url)
     current_call().check_origin(origin_of(url))  # of the server that gets it
 
     async def go() -> None:
-        nonlocal status
+        nonlocal status, refusal
         response = await tab.page.goto(url, wait_until="commit", timeout=_ANSWER_MS)
         status = 0 if response is None else response.status
+        if response is not None and response.headers.get("proxy-status") == _PROXY_NAME:
+            refusal = " ".join((await response.text()).split())
 
     try:
         await commit(tab, go, once=False, may_send=False)
@@ -94,6 +100,9 @@ async def open_address(tab: Tab, address: str) -> Answer:
             reason = "it is a file, no page: the tool download fetches it"
         msg = f"{url} can't be opened: {reason}"
         raise ToolError(msg) from error
+    if refusal:
+        msg = f"{url} can't be opened: {refusal}"
+        raise ToolError(msg)
     return {"url": tab.page.url, **({"status": status} if status >= 400 else {})}
 
 

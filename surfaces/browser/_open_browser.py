@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog, write_own
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._context_networks import ContextNetworks
 from callboard.surfaces.browser._held_browser import HeldBrowser
 from callboard.surfaces.browser._launch import SHARED
+from callboard.surfaces.browser._network_guard import guard_documents
 from callboard.surfaces.browser._page_rules import apply_page_rules, is_page
 from callboard.surfaces.browser._tab import Tab, as_tool_error
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Browser, BrowserContext, Page, Playwright
 
+    from callboard.network import Refusal
     from callboard.surfaces.browser._launch import BrowserLaunch
 
 _log = HostLog()
@@ -32,6 +35,8 @@ _MOST_REOPENED = 50
 _END_SECONDS = 5.0
 """The time in which the end of a browser is noticed, after its tabs have ended."""
 _ID_LENGTH = 6
+_MOST_URL = 200
+"""The characters of an address in a note."""
 
 
 class OpenBrowser:
@@ -46,7 +51,8 @@ class OpenBrowser:
     def __init__(self, launch: BrowserLaunch, folder: Path, grace: float) -> None:
         self._launch = launch
         self._record = folder / "tabs.json"
-        self._held = HeldBrowser(folder / "browser.json") if launch.cdp_url is None else None
+        self._held = HeldBrowser(folder / "browser.json", self._refused) if launch.cdp_url is None else None
+        self._networks = ContextNetworks(launch.network, self._held, self._note)
         self._grace = grace
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
@@ -87,9 +93,20 @@ class OpenBrowser:
             else:
                 url, is_shared = str(self._launch.cdp_url), self._launch.profile == SHARED
                 browser = await chromium.connect_over_cdp(url, timeout=seconds, no_defaults=is_shared)
+                await self._launch.check_running(browser)
             self._browser = browser
+            await self._networks.open()
             await self._find_tabs(browser)
         await self._reopen()
+
+    def _refused(self, context: str, refusal: Refusal) -> None:
+        self._networks.refused(context, refusal)
+
+    def _note(self, context: str, text: str) -> None:
+        """Tell the tabs of a context."""
+        for tab in self._tabs.values():
+            if tab.page.context is self._contexts.get(context):
+                tab.note(text)
 
     async def _ensure_connected(self) -> None:
         """Start or connect again if the browser has ended.
@@ -119,6 +136,7 @@ class OpenBrowser:
             await self._held.end()
         if self._playwright is not None:
             await self._playwright.stop()
+        await self._networks.close()
 
     async def _find_tabs(self, browser: Browser) -> None:
         if self._launch.cdp_url is not None and not self._launch.shares_context:
@@ -128,6 +146,7 @@ class OpenBrowser:
             if owner is None:
                 await context.close()  # no task has a tab in it
                 continue
+            await self._networks.admit(owner)  # its rules are those of this process from now on
             await self._take(context, owner)
             await asyncio.gather(*(self._add(page, owner) for page in context.pages))
 
@@ -214,7 +233,8 @@ class OpenBrowser:
             if self._browser is None or not self._browser.is_connected():
                 msg = "the browser has ended"
                 raise ToolError(msg)
-            context = await self._browser.new_context(**self._launch.context_options())
+            options = self._launch.context_options() | await self._networks.admit(key)
+            context = await self._browser.new_context(**options)
             await self._take(context, key)
         return self._contexts[key]
 
@@ -223,6 +243,9 @@ class OpenBrowser:
         self._contexts[owner] = context
         if self._launch.profile != SHARED:
             await apply_page_rules(context, self._tabs)
+            guard_documents(
+                context, lambda url: self._note(owner, f"The page tried to show {url[:_MOST_URL]}; it was emptied.")
+            )
 
         def opened(page: Page) -> None:
             task = asyncio.create_task(self._add_popup(page, owner), name=f"new {owner}")
@@ -230,6 +253,7 @@ class OpenBrowser:
             task.add_done_callback(self._ended)
 
         context.on("page", opened)
+        context.on("request", lambda request: self._networks.asked(owner, request.url))
 
     async def _add_popup(self, page: Page, owner: str) -> None:
         """Add a page that another one has opened, to the same task."""
@@ -241,6 +265,7 @@ class OpenBrowser:
     async def _add(self, page: Page, owner: str, tab_id: str = "") -> Tab:
         if page in self._tabs:
             return self._tabs[page]
+        key = "" if self._launch.shares_context else owner
         session = await page.context.new_cdp_session(page)
         target = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
         recorded = next(((key, facts) for key, facts in self._recorded.items() if facts["target"] == target), None)
@@ -252,9 +277,11 @@ class OpenBrowser:
             str(facts["owner"]),
             documents=tuple(facts["documents"]),
             target=target,
+            rules=self._launch.network,
             on_change=self._write_record,
         )
         self._tabs[page] = tab
+        page.on("websocket", lambda socket: self._networks.asked(key, socket.url))
         if self._launch.profile == SHARED:
             await session.send("Emulation.setFocusEmulationEnabled", {"enabled": True})  # in the background, too
             if tab.owner:
@@ -271,7 +298,12 @@ class OpenBrowser:
         for owner, context in () if self._closing else tuple(self._contexts.items()):
             if context is page.context and not context.pages and not self._launch.shares_context:
                 del self._contexts[owner]
-                self._spawn(_close(context))
+                self._spawn(self._close_context(context, owner))
+
+    async def _close_context(self, context: BrowserContext, owner: str) -> None:
+        with contextlib.suppress(ToolError), as_tool_error():
+            await context.close()
+        await self._networks.release(owner)
 
     def _write_record(self) -> None:
         """Record the tabs for the next process."""
@@ -288,11 +320,6 @@ def _facts(tab: Tab) -> dict[str, Any]:
 async def _reload(tab: Tab, url: str) -> None:
     with contextlib.suppress(ToolError):  # the agent sees that the page is empty
         await tab.run(tab.page.goto(url, wait_until="commit", timeout=_REOPEN_SECONDS * 1000))
-
-
-async def _close(context: BrowserContext) -> None:
-    with contextlib.suppress(ToolError), as_tool_error():
-        await context.close()
 
 
 async def _target_of(page: Page) -> str:

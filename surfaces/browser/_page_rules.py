@@ -48,7 +48,7 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
                 await route.continue_()
                 return
             for tab in senders:
-                tab.notes.append(f"The page tried to send a form to {request.url} by itself; it was stopped.")
+                tab.note(f"The page tried to send a form to {request.url} by itself; it was stopped.")
             await route.abort("aborted")
         else:
             await route.continue_()

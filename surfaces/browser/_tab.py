@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
 
     from callboard.messages import Box, Hazard
+    from callboard.network import NetworkRules
 
 _T = TypeVar("_T")
 LOOK_SECONDS = 20.0
@@ -31,6 +32,7 @@ _DOCUMENT_SECONDS = 60.0
 _STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cspreport"})
 _MOST_REQUESTS = 1_000
 _MOST_FIELDS = 20
+_MOST_NOTES = 20
 _INSET = """frame => {
     const style = getComputedStyle(frame);
     return [frame.clientLeft + parseFloat(style.paddingLeft), frame.clientTop + parseFloat(style.paddingTop)];
@@ -66,6 +68,7 @@ class Tab:
         owner: The session of the task that opened it; empty if a person did.
         documents: The numbers of documents that it and its frames have shown before.
         target: The browser's name of the page.
+        rules: The hosts that its pages may reach; None for all.
         on_change: Called after its address has changed.
     """
 
@@ -78,12 +81,14 @@ class Tab:
         *,
         documents: tuple[int, ...] = (0, 0),
         target: str = "",
+        rules: NetworkRules | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.id = tab_id
         self.page = page
         self.owner = owner
         self.target = target
+        self.rules = rules
         self.documents = (documents[0], documents[1])
         """The numbers of documents that it and its frames have shown, which ids of controls tell apart."""
         self.dialog: Dialog | None = None
@@ -119,6 +124,11 @@ class Tab:
 
     # Events
 
+    def note(self, text: str) -> None:
+        """Add a note for the next observation, once; what a page repeats can't fill it."""
+        if text not in self.notes and len(self.notes) < _MOST_NOTES:
+            self.notes.append(text)
+
     def _on_dialog(self, dialog: Dialog) -> None:
         self.dialog = dialog
         self._dialog_opened.set()
@@ -128,7 +138,7 @@ class Tab:
         if self.offer is not None and not self.offer.done():
             self.offer.set_result(download)
             return
-        self.notes.append(
+        self.note(
             f"The page offered the file {download.suggested_filename!r}; it was not fetched. The tool download does."
         )
         asyncio.ensure_future(download.cancel()).add_done_callback(_forget)

@@ -567,3 +567,21 @@ def test_a_subclass_reads_its_own_file_and_load_another(write, tmp_path):
 
     assert Own().limits.steps == 7
     assert Own.load(write("limits: {steps: 9}")).limits.steps == 9
+
+
+@pytest.mark.parametrize(
+    ("network", "reason"),
+    [
+        ("{allow: ['a b']}", "browser.network.allow: 'a b' is no host"),
+        ("{deny: ['localhost:99999']}", "browser.network.deny: 'localhost:99999': 99999 is no port"),
+        ("{alow: ['*']}", "browser.network.alow: unknown key; did you mean 'allow'?"),
+        ("open", "browser.network: Input should be a valid dictionary"),
+    ],
+)
+def test_invalid_network_rule_is_an_error_with_its_key(write, network, reason):
+    assert reason in refused(write(f"browser: {{executable: chromium, network: {network}}}"))
+
+
+def test_network_of_a_browser_is_guarded_unless_it_is_named_unguarded(write):
+    assert Settings.load().browser.network.guarded
+    assert not Settings.load(write("browser: {executable: chromium, network: unguarded}")).browser.network.guarded

@@ -11,6 +11,8 @@ from support import HELD
 
 HOME = "/tmp/callboard-browser-test-"  # noqa: S108 - made with the mode 0700, and a name of its own
 """The prefix of the home of a test's browser."""
+LOOPBACK = ("127.0.0.1:*", "localhost:*")
+"""The hosts of the shop, as network rules allow them."""
 LIST = """<title>Shop</title><h1>The shop</h1>
 <form action="/" method="get"><input name="q" aria-label="Search"><button>Search</button></form>
 <table id="goods"><thead><tr><th>Item<th>Price</thead><tr><td>Kettle<td>24.50<tr><td>Cup<td>3.20
@@ -39,6 +41,8 @@ class Shop:
         self.paths: list[str] = []
         self.pages: dict[str, str] = {}
         """Further pages, by their paths."""
+        self.redirects: dict[str, str] = {}
+        """Addresses to go to instead, by the paths."""
         self.hanging = threading.Event()
         """Set once a page is asked for that never comes."""
         self.received = threading.Event()
@@ -53,6 +57,12 @@ class Shop:
                 shop.paths.append(self.path)
                 path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
                 shop.hold(path)
+                if path in shop.redirects:
+                    self.send_response(302)
+                    self.send_header("Location", shop.redirects[path])
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 if path == "/prices.csv":
                     self.answer(b"item,price\nkettle,24.50\n", "text/csv", 'attachment; filename="prices.csv"')
                     return

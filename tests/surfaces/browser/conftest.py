@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callboard.actors.runtime import EventLoop
+from callboard.config import NetworkSettings
 from callboard.messages import Control, Look, Observation, Target
 from callboard.surfaces import Stage
 from callboard.surfaces.browser import BrowserSurface
-from shop import HOME, Shop
+from callboard.surfaces.browser._network_guard import LAUNCH_ARGUMENTS
+from shop import HOME, LOOPBACK, Shop
 from support import PATIENCE
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.browser._tab import Tab
 
 NOBODY = 65_534
-FLAGS = ("--headless", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--no-first-run")
+FLAGS = ("--headless", "--disable-gpu", "--no-first-run", *LAUNCH_ARGUMENTS)
 
 
 def needed() -> None:
@@ -148,7 +150,7 @@ def opened_surface(
 ) -> Iterator[BrowserSurface]:
     """Open a surface, and close it."""
     stage = Stage("browser", journal)
-    surface = BrowserSurface(**options)
+    surface = BrowserSurface(**{"network": NetworkSettings(allow=LOOPBACK), **options})
     try:
         run(surface.open(stage))
         yield surface
@@ -170,6 +172,17 @@ def tabs_of(run: Any) -> Callable[[BrowserSurface], list[OpenedTab]]:
 
 
 @pytest.fixture(scope="module")
+def open_in(run: Any) -> Callable[[BrowserSurface, str], OpenedTab]:
+    """Give the function that opens an address in a new tab of a surface."""
+
+    def opened(surface: BrowserSurface, url: str) -> OpenedTab:
+        application = next(target for target in run(surface.targets()) if target.id == "browser")
+        return OpenedTab(surface, run(surface.start(application, {"address": url})), run)
+
+    return opened
+
+
+@pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder from which files may be uploaded."""
     return tmp_path_factory.mktemp("workspace")
@@ -183,17 +196,9 @@ def surface(debugging_port: str, run: Any, workspace: Path) -> Iterator[BrowserS
 
 
 @pytest.fixture
-def visit(surface: BrowserSurface, run: Any) -> Iterator[Callable[[str], OpenedTab]]:
+def visit(surface: BrowserSurface, run: Any, open_in: Any) -> Iterator[Callable[[str], OpenedTab]]:
     """Give the function that opens an address in a new tab, which is closed after the test."""
-    tabs: list[OpenedTab] = []
-
-    def opened(url: str) -> OpenedTab:
-        application = next(target for target in run(surface.targets()) if target.id == "browser")
-        tab = OpenedTab(surface, run(surface.start(application, {"address": url})), run)
-        tabs.append(tab)
-        return tab
-
-    yield opened
+    yield functools.partial(open_in, surface)
     for target in run(surface.targets()):
         if target.binds:
             run(surface.stop(target))
@@ -202,7 +207,7 @@ def visit(surface: BrowserSurface, run: Any) -> Iterator[Callable[[str], OpenedT
 @pytest.fixture(scope="module")
 def watch(debugging_port: str, run: Any) -> Iterator[Callable[[str], OpenedTab]]:
     """Give the function that finds a tab of the running browser, as soon as it is there, to change it as a person."""
-    with opened_surface(run, cdp_url=debugging_port, profile="shared") as view:
+    with opened_surface(run, cdp_url=debugging_port, profile="shared", network=NetworkSettings(guarded=False)) as view:
 
         def watched(tab_id: str) -> OpenedTab:
             end = time.monotonic() + PATIENCE

@@ -223,9 +223,8 @@ def test_a_page_is_busy_until_a_slow_answer_is_there(visit, shop, run):
 def test_a_download_is_refused_unless_it_is_the_call(visit, shop):
     tab = visit(shop.url)
     tab.do("click", "Price list")
-    while not (notes := tab.look().notes):
+    while not any("prices.csv" in note for note in tab.look().notes):
         pass
-    assert "prices.csv" in notes[0]
 
 
 def test_uploads_are_from_the_workspace_only(visit, shop, workspace):
@@ -403,7 +402,7 @@ def test_an_address_without_a_server_is_an_error(visit, shop):
     tab = visit(shop.url)
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with pytest.raises(ToolError, match=r"can't be opened: .*ERR_CONNECTION_REFUSED"):
+    with pytest.raises(ToolError, match=r"can't be opened: The server does not answer: .*Connect"):
         tab.do("open", address=f"http://127.0.0.1:{port}/")
     tab.do("open", address=shop.url)
     assert tab.look().window["title"] == "Shop"

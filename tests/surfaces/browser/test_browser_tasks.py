@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 import forks
+from callboard.config import NetworkSettings
 from callboard.messages import EventName, Outcome, Secret, Task
 from callboard.surfaces.browser import BrowserSurface
+from shop import LOOPBACK
 from support import FINISH, PATIENCE, call
 
 SANDBOX = os.geteuid() != 0
 """Root runs these without it, since Chromium's does not work as root; test_browser.py has pages in a sandbox."""
+NETWORK = NetworkSettings(allow=LOOPBACK)
 ALLOW = [{"verdict": "allow"}]
 
 
@@ -43,7 +46,7 @@ def work(start, debugging_port):
             step = steps[len(request.memory)] if len(request.memory) < len(steps) else FINISH
             return step(request.observation) if callable(step) else step
 
-        surface = surface or BrowserSurface(cdp_url=debugging_port)
+        surface = surface or BrowserSurface(cdp_url=debugging_port, network=NETWORK)
         return start(host=host, app=app, servers=[surface], policy=policy, **sections)
 
     return started
@@ -115,7 +118,8 @@ def test_a_secret_is_typed_only_into_pages_of_its_origin(work, shop):
 def test_a_download_and_a_pdf_become_results_of_the_task(work, shop):
     steps = [on("Price list", "download"), call("save_as_pdf")]
     checks = [{"downloaded": "prices.csv"}, {"downloaded": "*.pdf"}, {"downloaded": "absent.csv"}]
-    surface = BrowserSurface("chromium", sandbox=SANDBOX)  # that of another user can't give its files to this one
+    # A browser of another user can't give its files to this one.
+    surface = BrowserSurface("chromium", sandbox=SANDBOX, network=NETWORK)
     supervisor = work(shop.url, steps, surface=surface, limits={"check_retries": 0})
     handle = supervisor.submit(Task(request="save", checks=checks))
     result = handle.result(PATIENCE)
@@ -128,6 +132,7 @@ def test_a_download_and_a_pdf_become_results_of_the_task(work, shop):
 KILLED = """
 import os, sys
 from callboard import FunctionModel, Settings, Supervisor, Task
+from callboard.config import NetworkSettings
 from callboard.surfaces.browser import BrowserSurface
 
 def host(request):
@@ -144,7 +149,7 @@ def app(request):
 Supervisor.start(
     Settings.load(journal={"path": sys.argv[1], "durability": "process"}, policy=[{"verdict": "allow"}]),
     models={"host": FunctionModel(host), "app": FunctionModel(app)},
-    servers=[BrowserSurface("chromium", sandbox=os.geteuid() != 0)],
+    servers=[BrowserSurface("chromium", sandbox=os.geteuid() != 0, network=NetworkSettings(allow=["127.0.0.1:*"]))],
 ).submit(Task(id="order", request="order")).result()
 """
 
@@ -166,7 +171,7 @@ def test_a_form_in_doubt_is_asked_about_and_not_sent_again(start, shop, tmp_path
     supervisor = start(
         host=lambda request: FINISH,
         app=lambda request: FINISH,
-        servers=[BrowserSurface("chromium", sandbox=SANDBOX)],
+        servers=[BrowserSurface("chromium", sandbox=SANDBOX, network=NETWORK)],
         policy=ALLOW,
         journal={"path": journal, "durability": "process"},
     )

@@ -29,10 +29,11 @@ HOST = """
 import asyncio, os, sys
 from pathlib import Path
 from callboard.surfaces import Stage
+from callboard.config import NetworkSettings
 from callboard.surfaces.browser import BrowserSurface
 
 async def main():
-    surface = BrowserSurface("chromium", sandbox=os.geteuid() != 0)
+    surface = BrowserSurface("chromium", sandbox=os.geteuid() != 0, network=NetworkSettings(allow=["127.0.0.1:*"]))
     await surface.open(Stage("browser", Path(sys.argv[1])))
     browser = surface._browser
     tab = await browser.new_tab("a conversation")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from callboard.config import NetworkSettings
 from callboard.surfaces.browser import BrowserSurface
 from callboard.testing import SurfaceCall, SurfaceCase
 from short_suite import short_suite
@@ -52,7 +53,7 @@ def case(_folder: Path) -> SurfaceCase:
     shop.hanging.clear()
     shop.released.clear()
     return SurfaceCase(
-        server=lambda: BrowserSurface(cdp_url=STAND["port"], profile="shared"),
+        server=lambda: BrowserSurface(cdp_url=STAND["port"], profile="shared", network=NetworkSettings(guarded=False)),
         target=tab_id,
         change=lambda: tab.script("() => { text.textContent = 'written by a person' }"),
         control=ids["Field"],

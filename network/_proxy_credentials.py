@@ -1,0 +1,14 @@
+"""Credentials of a browser context at the proxy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False, kw_only=True)
+class ProxyCredentials:
+    """The proxy's address, and the name and password of a context."""
+
+    server: str
+    username: str
+    password: str = field(repr=False)
