@@ -433,7 +433,7 @@ API = {
     "messages": (
         *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
         *("BlackboardView", "Budget", "Cause", "Check", "CheckResult", "CommandResult", "CommandType"),
-        *("ControlQuery", "ControlRef", "Reading"),
+        *("ControlQuery", "ControlRef", "PageQuery", "Reading"),
         *("HostAgentStatus", "Judge", "JudgeResult", "Limit"),
         *("LinuxAgentStatus", "MobileAgentStatus", "PlannedAction", "PolicyRule", "Question", "ResultStatus"),
         *("RunStatus", "Secret", "ServerHealth", "StepRecord", "SubtaskResult", "SupervisorHealth"),
