@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.miniwob.pages import Pages
+from benchmarks.miniwob.pages import LOCAL, Pages
 from callboard import EventName, FunctionModel, Settings, Supervisor, Task
 from callboard.surfaces.browser import BrowserSurface
 
@@ -69,7 +69,7 @@ class Work:
             return {"Status": "ASSIGN", "ControlText": tabs[0].id, "Current Sub-Task": request}
 
         self._reward = None
-        surface = BrowserSurface("chromium", sandbox=os.geteuid() != 0, grace=1.0)
+        surface = BrowserSurface("chromium", sandbox=os.geteuid() != 0, grace=1.0, network=LOCAL)
         provider = {
             "url": self._url,
             "temperature": 0.2,

@@ -1,4 +1,4 @@
-"""Rules for the hosts that a browser's pages may reach, and the proxy that applies them.
+"""Rules for the hosts that pages may reach, and their proxy.
 
 The proxy is imported at its first use: it needs the extra ``browser``. Nothing here imports other parts of the package,
 so that a program of its own starts in a moment.

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.miniwob.pages import LOCAL
 from benchmarks.protocol import serve
 from callboard import FunctionModel, Settings, Supervisor, Task
 from callboard.messages import Look
@@ -41,7 +42,7 @@ TITLES = {
 
 def surface() -> BrowserSurface:
     """Make a surface; root has no sandbox."""
-    return BrowserSurface(PROGRAM, sandbox=os.geteuid() != 0, grace=1.0)
+    return BrowserSurface(PROGRAM, sandbox=os.geteuid() != 0, grace=1.0, network=LOCAL)
 
 
 def measure(parameters: dict[str, Any]) -> dict[str, float]:

@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from callboard.config import NetworkSettings
+
+LOCAL = NetworkSettings(allow=("127.0.0.1:*",))
+"""The only host that the pages may reach."""
 MISSING = "the pages are missing: pip install --no-deps miniwob"
 _ADDED = "<script>core.EPISODE_MAX_TIME = 1000000; Math.seedrandom('{seed}')</script>"
 _STARTED = "<script>addEventListener('load', () => core.startEpisodeReal())</script>"

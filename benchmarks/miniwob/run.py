@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.miniwob import by_controls, by_points
 from benchmarks.miniwob.oracle import PageView
-from benchmarks.miniwob.pages import Pages
+from benchmarks.miniwob.pages import LOCAL, Pages
 from callboard import FunctionModel, Settings, Supervisor, Task
 from callboard.surfaces.browser import BrowserSurface
 
@@ -76,7 +76,7 @@ class Oracles:
 
 def attempts(names: Sequence[str], seeds: Sequence[int]) -> Iterator[Attempt]:
     """Solve pages, one after the other."""
-    surface = BrowserSurface("chromium", sandbox=os.geteuid() != 0, grace=1.0)
+    surface = BrowserSurface("chromium", sandbox=os.geteuid() != 0, grace=1.0, network=LOCAL)
     oracles = Oracles(surface)
     models = {"host": FunctionModel(oracles.host), **dict.fromkeys(("app", "operator"), FunctionModel(oracles.agent))}
     with tempfile.TemporaryDirectory() as folder, Pages() as pages:

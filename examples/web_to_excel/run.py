@@ -158,7 +158,8 @@ def main() -> int:
     )
     parser.add_argument("--output", type=Path, help="folder of the workbook; default: a temporary one")
     options = parser.parse_args()
-    browser = {"executable": options.browser, "sandbox": not options.no_sandbox}
+    network = {"allow": ["127.0.0.1:*"]}  # the only host that the pages may reach
+    browser = {"executable": options.browser, "sandbox": not options.no_sandbox, "network": network}
     server = ThreadingHTTPServer(("127.0.0.1", 0), Website)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:

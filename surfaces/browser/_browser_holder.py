@@ -89,7 +89,7 @@ class BrowserHolder:
             await self._proxy.close()
 
     async def _with_proxy(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options of a start with the address of the proxy, which is opened."""
+        """Open the proxy, and return the options of a start."""
         rules = options.pop("network", None)
         if rules is None:
             return options

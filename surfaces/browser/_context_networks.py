@@ -1,4 +1,4 @@
-"""Network of a browser's contexts: their credentials at the proxy, and refused addresses."""
+"""Network of a browser's contexts: credentials at the proxy, refused addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PORTS = {"http": network.HTTP_PORT, "https": network.HTTPS_PORT}
 
 
 class ContextNetworks:
-    """The networks of a browser's contexts. Contexts of one name share their credentials.
+    """The networks of a browser's contexts, by their names.
 
     Args:
         rules: The hosts that pages may reach; None for all, without a proxy.
@@ -65,7 +65,7 @@ class ContextNetworks:
             self._on_note(name, note)
 
     def refused(self, name: str, refusal: network.Refusal) -> None:
-        """Note a refused host once a page has asked for it; the browser asks for hosts by itself, too."""
+        """Note a refused host once a page has asked for it."""
         note = f"The page may not reach {refusal.host} ({refusal.rule})."
         if refusal.host in self._asked[name]:
             self._on_note(name, note)
@@ -89,7 +89,7 @@ class ContextNetworks:
             raise ToolError(str(error) or "the browser does not answer") from error
 
     async def release(self, name: str) -> None:
-        """Void the credentials of a closed context if no other one has its name."""
+        """Void a closed context's credentials if no other has its name."""
         proxy = self._held or self._proxy
         self._uses[name] -= 1
         if self._rules is not None and proxy is not None and self._uses[name] <= 0:
@@ -100,7 +100,7 @@ class ContextNetworks:
 
 
 def check_address(rules: NetworkRules | None, url: str) -> None:
-    """Check that the rules allow the host of a page; its addresses are checked by the proxy.
+    """Check that the rules allow the host of a page.
 
     Raises:
         ToolError: If they refuse it; the text names the rule.

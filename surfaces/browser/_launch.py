@@ -90,7 +90,7 @@ class BrowserLaunch:
             raise SettingsError(msg)
 
     def launch_options(self) -> dict[str, Any]:
-        """Return the options of a start for the program that holds a browser, as JSON."""
+        """Return the options of a start for a browser's holder, as JSON."""
         program = find_browser(self.executable)
         arguments = [*_ARGUMENTS, *(["--disable-gpu"] if self.headless else [])]
         options: dict[str, Any] = {

@@ -125,7 +125,7 @@ class Tab:
     # Events
 
     def note(self, text: str) -> None:
-        """Add a note for the next observation, once; what a page repeats can't fill it."""
+        """Add a note for the next observation, once."""
         if text not in self.notes and len(self.notes) < _MOST_NOTES:
             self.notes.append(text)
 
