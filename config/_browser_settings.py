@@ -12,7 +12,10 @@ from callboard.network import EVERY_HOST, HostRule
 
 
 class NetworkSettings(Section):
-    """The hosts that pages may reach. Private addresses are refused unless `allow` names them."""
+    """The hosts that pages may reach.
+
+    Private addresses are refused unless `allow` names them.
+    """
 
     guarded: bool = True
     """Whether each request is checked by a proxy. `network: unguarded` is short for `false`: pages reach all hosts,

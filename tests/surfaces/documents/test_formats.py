@@ -750,7 +750,7 @@ def test_each_kind_of_file_is_a_window(workspace: Path, surface: DocumentSurface
 @pytest.mark.parametrize(
     ("name", "parser"),
     [
-        ("a.csv", "_csv._table"),
+        ("a.csv", "_csv.check_cells"),
         ("a.eml", "mail._mail_tools._parse_message"),
         ("a.ics", "calendar._calendar_tools._rows"),
     ],
@@ -762,6 +762,6 @@ def test_an_observation_parses_a_file_once(
     place, parsed = f"callboard.surfaces.documents.{parser}", []
     module, function = place.rsplit(".", 1)
     real = getattr(importlib.import_module(module), function)
-    monkeypatch.setattr(place, lambda snapshot: parsed.append(snapshot) or real(snapshot))
+    monkeypatch.setattr(place, lambda *arguments: parsed.append(arguments) or real(*arguments))
     surface.observe(window(surface, name))
     assert len(parsed) == 1
