@@ -35,6 +35,19 @@ async def visible(page: PageView, selector: str, area: str = _AREA, index: int =
     raise UnsolvedError(msg)
 
 
+async def agreement(page: PageView) -> None:
+    """Read an agreement to its end, and sign it."""
+    if "Click the cancel button" in page.query:
+        await page.click_part("#cancel")
+        return
+    name, button = page.words(r'enter the name "([^"]*)" then press "(\w+)"')
+    (text,) = await page.parts("#text-area")
+    await page.do(("scroll_at", {"x": text.center[0], "y": text.center[1], "dy": 50}))
+    await page.click_part("#name")
+    await page.do(("type_text", {"text": name}))
+    await page.click_part("#agree" if button == "Agree" else "#cancel")
+
+
 async def ascending_numbers(page: PageView) -> None:
     """Click on 1, then on the squares that hide other numbers."""
     numbers = sorted(await page.parts("#area_svg text"), key=lambda part: int(part.text))
@@ -71,7 +84,7 @@ def _points_around(vertex: Point) -> list[Point]:
     return [(x, y) for x in range(4, 150) for y in range(56, 170) if math.dist(vertex, (x, y)) > 20]
 
 
-def _angle(vertex: Point, first: Point, second: Point) -> float:
+def _angle(vertex: Point, first: Point, second: tuple[float, float]) -> float:
     """Return an angle in degrees."""
     a, b = (math.atan2(point[1] - vertex[1], point[0] - vertex[0]) for point in (first, second))
     turn = abs(math.degrees(a - b)) % 360
@@ -94,7 +107,11 @@ async def find_midpoint(page: PageView) -> None:
 async def right_angle(page: PageView) -> None:
     """Click on a point that makes a right angle."""
     (other,), (vertex,) = await _centers(page, "#init-black"), await _centers(page, "#init-blue")
-    await page.click_at(min(_points_around(vertex), key=lambda point: abs(90 - _angle(vertex, other, point))))
+
+    def error(point: Point) -> float:  # the page draws this point smaller, and compares corners: half a pixel off
+        return abs(90 - _angle(vertex, other, (point[0] + 0.5, point[1] + 0.5)))
+
+    await page.click_at(min(_points_around(vertex), key=error))
     await page.click_part(_SUBMIT)
 
 
@@ -267,7 +284,8 @@ async def drag_item(page: PageView) -> None:
         )
     (x, y), (to_x, to_y) = items[index].center, items[goal].center
     if grid:
-        await page.drag_at((x, y, to_x + (3 if goal > index else -3), to_y))
+        is_right = to_x > x or (to_x == x and goal > index)
+        await page.drag_at((x, y, to_x + (3 if is_right else -3), to_y))
     else:
         await page.drag_at((x, y, to_x, to_y + (6 if goal > index else -6)))
 
@@ -335,6 +353,20 @@ async def email(page: PageView) -> None:
     await page.click_part("#reply-text" if task == "reply" else ".forward-sender")
     await page.do(("type_text", {"text": fields["message"] if task == "reply" else fields["to"]}))
     await page.click_part(f"#send-{task}")
+
+
+async def film(page: PageView) -> None:
+    """Fill a form that looks different each time."""
+    genre, name, year = page.words(r"Search for (\w+) movies directed by (.*) from year (\d+)")
+    texts = {"genre": genre, "director": name, "year": year, "released": year}
+    labels = await page.facts(
+        "() => [...document.querySelectorAll('#area input')].map("
+        "input => input.closest('p, tr, .row, .field, .ui-entry').innerText.toLowerCase())"
+    )
+    for field, label in zip(await page.parts("#area input"), labels, strict=True):
+        await page.click_at(field)
+        await page.do(("type_text", {"text": next(text for word, text in texts.items() if word in label)}))
+    await page.click_part("#area button, #area .final, #area .ui-submit")
 
 
 async def grid_coordinate(page: PageView) -> None:
@@ -439,6 +471,13 @@ async def resize(page: PageView) -> None:
     await page.click_part("#submit")
 
 
+async def _hovered_click(page: PageView, part: Part) -> None:
+    """Click on a picture that becomes another below the pointer."""
+    point = dict(zip("xy", part.center, strict=True))
+    await page.do(("move_to", point))
+    await page.do(("click_at", point))
+
+
 async def social_media(page: PageView) -> None:
     """Press a button of one or several posts."""
     user = page.words(r"(@\S+?),? (?:click|and)")[0]
@@ -453,11 +492,10 @@ async def social_media(page: PageView) -> None:
     for index in posts[: int(match[1]) if match else None if several else 1]:
         if action in direct:
             part = await visible(page, f".media .controls > .{direct[action]}", index=index)
-            point = dict(zip("xy", part.center, strict=True))
-            await page.do(("move_to", point))  # its picture is another one then, which is loaded first
-            await page.do(("click_at", point))
+            await _hovered_click(page, part)
         else:
-            await page.click_at(await visible(page, ".media .more", index=index))
+            part = await visible(page, ".media .more", index=index)
+            await _hovered_click(page, part)
             items = ("Share via DM", "Copy link to Tweet", "Embed Tweet", "Mute", "Block", "Report")
             row = items.index(action)
             await page.click_at(await visible(page, ".media ul li", index=index * len(items) + row))
@@ -575,10 +613,12 @@ SOLVERS: dict[str, Solver] = {
     "hot-cold": hot_cold,
     "hover-shape": hover_shape,
     "moving-items": moving_items,
+    "multi-layouts": film,
     "order-food": order_food,
     "phone-book": phone_book,
     "resize-textarea": resize,
     "right-angle": right_angle,
+    "sign-agreement": agreement,
     "social-media": social_media,
     "social-media-all": social_media,
     "social-media-some": social_media,

@@ -86,6 +86,11 @@ class PageView:
             self._requests.put_nowait(request)
         return await self._answers.get()
 
+    def stop(self) -> None:
+        """Stop the solver of a run that ended without it."""
+        if self._work is not None and not self._work.done():
+            self._work.get_loop().call_soon_threadsafe(self._work.cancel)
+
     async def _solve(self, solver: Solver) -> None:
         try:
             await self._start()

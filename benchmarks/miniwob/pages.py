@@ -58,7 +58,7 @@ class _Handler(SimpleHTTPRequestHandler):
         page = Path(self.translate_path(self.path)).read_bytes()
         body = page + f"{_ADDED.format(seed=int(seeds[0]))}{_STARTED if 'start' in query else ''}".encode()
         self.send_response(200)
-        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

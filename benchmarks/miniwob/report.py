@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-HALF = "the page counts from the middle of a circle, which is between two pixels: the best reward is below 1"
+WHOLE = "no whole pixel has the full reward with each seed, by the page's own formula for all of them"
+TWINS = "two letters are by the same person, and the page expects one of them"
 REASONS = {
-    "bisect-angle": HALF,
+    "bisect-angle": WHOLE,
     "chase-circle": "the reward is the share of time in a circle that the pointer can't be in from the start",
-    "circle-center": HALF,
+    "circle-center": WHOLE,
     "click-pie": "a click on the entry that the page has chosen already does nothing",
     "click-pie-nodelay": "a click on the entry that the page has chosen already does nothing",
     "draw-circle": "a circle has to be drawn in one drag; `drag_at` is straight",
-    "find-midpoint": HALF,
+    "email-inbox-forward": TWINS,
+    "email-inbox-noscroll": TWINS,
+    "find-midpoint": WHOLE,
     "hover-shape": "the page has no end but its time limit, which is a failure",
-    "right-angle": HALF,
+    "moving-items": "ten circles pass in 10 s, and none may be missed",
+    "right-angle": WHOLE,
+    "stock-market": "the price changes ten times a second, also between the look and the click",
+    "tic-tac-toe": "the oracle plays simply, and a draw counts as a failure",
 }
 """The reasons why pages are not solved with each seed."""
 

@@ -96,6 +96,7 @@ def _attempt(supervisor: Supervisor, oracles: Oracles, name: str, seed: int, url
     begin = time.monotonic()
     result = supervisor.submit(Task(request=name)).result(PATIENCE)
     view = oracles.view
+    view.stop()
     by = "operator" if name in by_points.SOLVERS else "app"
     reason = view.reason or ("" if result.ok else f"{result.outcome.value}: {result.reason}")
     return Attempt(name, seed, by, view.reward, view.steps, view.calls, time.monotonic() - begin, reason)
