@@ -300,12 +300,10 @@ def _position(entries: Sequence[SharedEntry], by: Assign | None) -> int:
     It is the end, but before those of later members of its group, which work beside it: so the order does not depend on
     which was faster.
     """
-    if by is not None and by.group:
-        for position, other in enumerate(entries):
-            same = other.by is not None and (other.by.task_id, other.by.group) == (by.task_id, by.group)
-            if same and other.by is not None and other.by.number > by.number:
-                return position
-    return len(entries)
+    if by is None:
+        return len(entries)
+    later = (position for position, other in enumerate(entries) if other.number_in_group(by) > by.number)
+    return next(later, len(entries))
 
 
 def _entry(author: str, row: Row) -> BlackboardEntry:

@@ -98,6 +98,12 @@ class SharedEntry:
         """The id of that work; empty without any."""
         return "" if self.by is None else self.by.run_id
 
+    def number_in_group(self, assign: Assign) -> int:
+        """Return that work's number if its group is the same; else 0."""
+        by = self.by
+        beside = by is not None and by.group and (by.task_id, by.group) == (assign.task_id, assign.group)
+        return by.number if by is not None and beside else 0
+
 
 def entries_for(assign: Assign, entries: Iterable[SharedEntry]) -> Iterator[Shared]:
     """Select the entries that an agent may see at its work.
@@ -105,11 +111,9 @@ def entries_for(assign: Assign, entries: Iterable[SharedEntry]) -> Iterator[Shar
     A member of a group sees those of the members that it comes after, as it sees their results, and none of others of
     its group: they may come sooner or later.
     """
-    sees = {assign.number, *(() if assign.member is None else assign.member.sees)}
+    visible = {0, assign.number, *(() if assign.member is None else assign.member.sees)}
     for entry in entries:
-        by = entry.by
-        beside = by is not None and by.group and (by.task_id, by.group) == (assign.task_id, assign.group)
-        if by is None or not beside or by.number in sees:
+        if entry.number_in_group(assign) in visible:
             yield entry.shared
 
 

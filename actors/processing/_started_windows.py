@@ -65,8 +65,8 @@ def lost_window(decision: Decision, results: Sequence[CommandResult]) -> str:
     One was started before a crash, and its answer is lost, so that nothing can be assigned to its window.
     """
     assigns_application = any(target.kind is TargetKind.APPLICATION for target in _assigned_targets(decision))
-    lost = next(filter(_is_lost, results), None) if assigns_application else None
-    return f"skipped, because the window that {lost.tool} opened before a crash is not known" if lost else ""
+    start = next(filter(_is_lost, results), None) if assigns_application else None
+    return f"skipped, because the window that {start.tool} opened before a crash is not known" if start else ""
 
 
 def _is_lost(result: CommandResult) -> bool:
