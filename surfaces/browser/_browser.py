@@ -19,6 +19,7 @@ from callboard.surfaces.browser._launch import BrowserLaunch, find_browser
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
 from callboard.surfaces.browser._open_browser import OpenBrowser
 from callboard.surfaces.browser._page_actions import origin_of
+from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
@@ -161,7 +162,7 @@ class BrowserSurface(Server):
         try:
             await open_address(tab, address)
         except BaseException:
-            await tab.page.close()
+            await close_page(tab.page)
             raise
         return self._target(tab)
 
@@ -173,7 +174,7 @@ class BrowserSurface(Server):
         """
         tab = await self._tab(target.id)
         tab.dialog = None
-        await tab.run(tab.page.close())
+        await tab.run(close_page(tab.page))
 
     async def observe(self, target: Target, look: Look) -> Observation:  # type: ignore[override]
         """Observe a tab: its controls, its readable text, and its picture.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from callboard.messages import Hazard
 from callboard.surfaces._hazard_words import of_answer, of_beginning, of_name
 from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOGS, FIELDS
-from callboard.surfaces.browser._tab import as_tool_error
+from callboard.surfaces.browser._playwright_errors import as_tool_error
 
 if TYPE_CHECKING:
     from playwright.async_api import Page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
+import functools
 import time
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -16,6 +17,7 @@ from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._context_networks import check_address
 from callboard.surfaces.browser._page_actions import BOTH, Answer, TabId, commit, element, origin_of
+from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 from callboard.surfaces.browser._tab import LoadingError
 
@@ -212,7 +214,7 @@ class NavigationTools:
         if not opened.owner:
             msg = "this tab was opened by a person, and stays"
             raise ToolError(msg)
-        await commit(opened, opened.page.close, once=False)
+        await commit(opened, functools.partial(close_page, opened.page), once=False)
         return {}
 
 

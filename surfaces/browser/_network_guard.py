@@ -23,6 +23,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from callboard.surfaces.browser._page_end import close_page
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -159,7 +161,7 @@ class _DocumentGuard:
         self._on_refusal(frame.url)
         self._blanked[frame.page] += 1
         is_last = self._blanked[frame.page] > _MOST_BLANKED
-        task = asyncio.create_task(frame.page.close() if is_last else _blank(frame))
+        task = asyncio.create_task(close_page(frame.page) if is_last else _blank(frame))
         self._pending.add(task)
         task.add_done_callback(self._pending.discard)
 
@@ -176,4 +178,4 @@ async def _blank(frame: Frame) -> None:
                 return
         if is_web_document(frame.url):
             return
-    await frame.page.close()
+    await close_page(frame.page)

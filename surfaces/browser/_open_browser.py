@@ -16,7 +16,8 @@ from callboard.surfaces.browser._held_browser import HeldBrowser
 from callboard.surfaces.browser._launch import SHARED
 from callboard.surfaces.browser._network_guard import guard_documents
 from callboard.surfaces.browser._page_rules import apply_page_rules, is_page
-from callboard.surfaces.browser._tab import Tab, as_tool_error
+from callboard.surfaces.browser._playwright_errors import as_tool_error
+from callboard.surfaces.browser._tab import Tab
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

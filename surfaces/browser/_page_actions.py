@@ -12,7 +12,8 @@ from callboard.messages import AgentKind, Hazard
 from callboard.surfaces import committing, current_call
 from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.browser._form_hazards import of_press
-from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError, as_tool_error
+from callboard.surfaces.browser._playwright_errors import as_tool_error
+from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.browser._page_snapshot import PageSnapshot
+from callboard.surfaces.browser._playwright_errors import as_tool_error
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
     from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
 
@@ -199,10 +201,8 @@ class Tab:
         """
         task: asyncio.Future[_T] = asyncio.ensure_future(call)
         opened = asyncio.ensure_future(self._dialog_opened.wait())
-        waited: set[asyncio.Future[Any]] = {task, opened}
-        limit = seconds if seconds is None or not self.loads else min(seconds, _STALL_SECONDS)
         try:
-            await asyncio.wait(waited, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            await self._wait_for(task, opened, seconds)
         except asyncio.CancelledError:
             await self._give_up(task)
             raise
@@ -218,6 +218,16 @@ class Tab:
             raise ToolError(msg)
         with as_tool_error():
             return await task
+
+    async def _wait_for(self, task: asyncio.Future[Any], opened: asyncio.Future[Any], seconds: float | None) -> None:
+        """Wait for the end of a call, a dialog, the time limit, or a second in which the page only loads."""
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        while not (task.done() or opened.done()) and (left := end - time.monotonic()) > 0:
+            loaded = self.loads
+            limit = None if seconds is None else min(left, _STALL_SECONDS)
+            await asyncio.wait({task, opened}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if seconds is not None and loaded and self.loads:
+                return
 
     async def _give_up(self, task: asyncio.Future[Any]) -> None:
         """Stop the work of a cancelled call.
@@ -311,24 +321,6 @@ class Tab:
 
 def _suffix(documents: int) -> str:
     return f"-{documents}" if documents > 1 else ""
-
-
-@contextlib.contextmanager
-def as_tool_error() -> Iterator[None]:
-    """Turn an error of Playwright into a `ToolError`."""
-    from playwright.async_api import Error
-
-    try:
-        yield
-    except Error as error:
-        raise ToolError(reason_for_model(str(error))) from error
-
-
-def reason_for_model(message: str) -> str:
-    """Return the first line of an error, without the method's name."""
-    line = message.strip().splitlines()[0]
-    head, separator, reason = line.partition(": ")
-    return reason if separator and "." in head and " " not in head else line
 
 
 def _forget(task: asyncio.Future[Any]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
 import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -371,6 +373,26 @@ def test_a_control_is_dragged_onto_another(visit, shop):
 def test_a_tab_of_a_person_is_not_closed(visit, shop):
     with pytest.raises(ToolError, match="opened by a person"):
         visit(shop.url).do("close")
+
+
+def test_a_tab_closes_though_the_browser_loses_the_first_command(visit, shop, run, monkeypatch):
+    tab = visit(shop.url)
+    page = tab.tab.page
+    monkeypatch.setattr(page, "close", lambda: page.wait_for_event("close"))
+    run(tab.surface.stop(tab.target))
+    assert page.is_closed()
+
+
+def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run):
+    tab = visit(shop.url).tab
+    tab._loading[tab.page.main_frame] = (time.monotonic(), "http://127.0.0.1/")
+
+    async def answer() -> str:
+        tab._loading.clear()
+        await asyncio.sleep(1.2)
+        return "answer"
+
+    assert run(tab.run(answer(), PATIENCE)) == "answer"
 
 
 def test_a_click_that_a_page_does_not_answer_is_in_doubt(visit, shop, monkeypatch):
