@@ -13,6 +13,7 @@ import pytest
 from pinned import OUTDATED, SERVERS, Pinned
 
 from callboard import FunctionModel, ModelRequest, Settings, Supervisor
+from support import PATIENCE
 
 KILLED_IN_CALL = Path(__file__).with_name("killed_in_call.py")
 DENIED = ("*.get-env", "*.write_file", "*.delete_entities", "*.git_commit", "*.convert_time")
@@ -62,7 +63,7 @@ def commands(workspace: Path) -> dict[str, dict[str, Any]]:
     found["memory"]["env"] = {"MEMORY_FILE_PATH": str(workspace / "memory.jsonl")}
     found["git"]["args"] = ["--repository", str(workspace)]
     found["time"]["args"] = ["--local-timezone", "UTC"]
-    return found
+    return {name: {**command, "start_seconds": PATIENCE} for name, command in found.items()}
 
 
 def run(commands: dict[str, dict[str, Any]], calls: dict[str, dict[str, Any]]) -> Supervisor:
