@@ -258,10 +258,16 @@ class OpenBrowser:
 
     async def _add_popup(self, page: Page, owner: str) -> None:
         """Add a page that another one has opened, to the same task."""
+        from playwright.async_api import Error
+
         async with self._adding:  # a page that `new_tab` opens is announced, too
-            opener = await page.opener()
-            opener_tab = self._tabs.get(opener) if opener is not None else None
-            await self._add(page, opener_tab.owner if opener_tab is not None else owner)
+            try:
+                opener = await page.opener()
+                opener_tab = self._tabs.get(opener) if opener is not None else None
+                await self._add(page, opener_tab.owner if opener_tab is not None else owner)
+            except Error:
+                if not (page.is_closed() or self._closing):
+                    raise
 
     async def _add(self, page: Page, owner: str, tab_id: str = "") -> Tab:
         if page in self._tabs:
@@ -282,6 +288,7 @@ class OpenBrowser:
             on_change=self._write_record,
         )
         self._tabs[page] = tab
+        await session.send("Page.enable")  # it tells of windows that the page opens
         page.on("websocket", lambda socket: self._networks.asked(key, socket.url))
         if self._launch.profile == SHARED:
             await session.send("Emulation.setFocusEmulationEnabled", {"enabled": True})  # in the background, too

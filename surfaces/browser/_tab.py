@@ -111,6 +111,8 @@ class Tab:
         self._requests: dict[Request, float] = {}
         self._loading: dict[Frame, tuple[float, str]] = {}
         """The frames that load a document, each with the time of its request and its address."""
+        self._opening: list[float] = []
+        """The times at which it began to open other tabs that are not there yet."""
         self._dialog_opened = asyncio.Event()
         self._looking = asyncio.Lock()
         for event, handler in (
@@ -121,8 +123,10 @@ class Tab:
             ("requestfailed", self._on_request_end),
             ("framenavigated", self._on_navigated),
             ("domcontentloaded", self._on_loaded),
+            ("popup", self._on_popup),
         ):
             page.on(event, handler)  # type: ignore[call-overload]  # one overload an event
+        session.on("Page.windowOpen", lambda _: self._opening.append(time.monotonic()))
 
     # Events
 
@@ -170,12 +174,15 @@ class Tab:
     def _on_loaded(self, page: Page) -> None:
         self._loading.pop(page.main_frame, None)
 
+    def _on_popup(self, _page: Page) -> None:
+        del self._opening[:1]
+
     @property
     def is_busy(self) -> bool:
-        """True while the page, or a part of it, loads."""
+        """True while the page, or a tab that it opens, loads."""
         now = time.monotonic()
-        requests = any(now - begin < _REQUEST_SECONDS for begin in self._requests.values())
-        return self.dialog is None and (bool(self.loads) or requests)
+        begun = any(now - begin < _REQUEST_SECONDS for begin in (*self._requests.values(), *self._opening))
+        return self.dialog is None and (bool(self.loads) or begun)
 
     @property
     def loads(self) -> str:
@@ -220,7 +227,10 @@ class Tab:
             return await task
 
     async def _wait_for(self, task: asyncio.Future[Any], opened: asyncio.Future[Any], seconds: float | None) -> None:
-        """Wait for the end of a call, a dialog, the time limit, or a second in which the page only loads."""
+        """Wait for the end of a call.
+
+        A dialog, the time limit, and a second in which the page only loads end the wait, too.
+        """
         end = math.inf if seconds is None else time.monotonic() + seconds
         while not (task.done() or opened.done()) and (left := end - time.monotonic()) > 0:
             loaded = self.loads
@@ -244,6 +254,7 @@ class Tab:
         """Stop all navigation in the page."""
         self._loading.clear()
         self._requests.clear()
+        self._opening.clear()
         await self._session.send("Page.stopLoading")
 
     async def answer_dialog(self, *, accept: bool, text: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
@@ -48,6 +49,8 @@ class Shop:
         self.received = threading.Event()
         """Set once something is sent to the path ``/slow``."""
         self.released = threading.Event()
+        self.seconds = 0.0
+        """The time that each answer takes."""
         shop = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -101,10 +104,11 @@ class Shop:
         """The same shop at another origin."""
 
     def hold(self, path: str) -> None:
-        """Keep back the answers to some requests."""
+        """Keep an answer back."""
         if path in {"/hang", "/slow"}:
             (self.hanging if path == "/hang" else self.received).set()
             self.released.wait(HELD)
+        time.sleep(self.seconds)
 
     def page(self, path: str, query: dict[str, list[str]]) -> str:
         """Give a page."""
