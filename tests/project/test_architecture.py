@@ -40,7 +40,7 @@ LAYERS = [
     {"client", "replay"},
     {"assembly"},
     {"supervisor"},
-    {"public"},
+    {"public", "fleet"},
     {"terminal"},
     {"command line"},
 ]

@@ -1,0 +1,272 @@
+"""An engine in memory, for machines within one process: tests, and trials without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import functools
+import itertools
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from callboard.fleet._engine import (
+    ACK_SECONDS,
+    Bucket,
+    BucketEntry,
+    ConflictError,
+    DamagedFileError,
+    EngineAwayError,
+    QueueFullError,
+    StoredFile,
+    is_below,
+)
+from callboard.fleet._stored_files import describe_file, write_checked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+
+@dataclass(eq=False)
+class QueuedWork:
+    """A piece of work in a queue."""
+
+    body: bytes
+    due: float = 0.0
+    """The time from which it may be delivered."""
+    deliveries: int = 0
+
+
+class MemoryHub:
+    """The place of a server in memory.
+
+    Engines of several threads may share it.
+
+    Args:
+        most_work: The most pieces of work of one queue.
+        ack_seconds: The time after which a delivery that nobody keeps is delivered again.
+    """
+
+    def __init__(self, *, most_work: int = 10_000, ack_seconds: float = ACK_SECONDS) -> None:
+        self.most_work = most_work
+        self.ack_seconds = ack_seconds
+        self.lock = threading.Lock()
+        self.queues: dict[str, list[QueuedWork]] = collections.defaultdict(list)
+        self.sent_ids: set[tuple[str, str]] = set()
+        self.entries: dict[tuple[Bucket, str], BucketEntry] = {}
+        self.files: dict[str, bytes] = {}
+        self.listeners: dict[MemoryEngine, Callable[[], object]] = {}
+        """The functions that tell connected engines of a change."""
+        self._revisions = itertools.count(1)
+
+    def set(self, bucket: Bucket, key: str, value: bytes | None) -> int:
+        """Set a key's value, and return its revision."""
+        revision = next(self._revisions)
+        self.entries[bucket, key] = BucketEntry(key, value, revision)
+        return revision
+
+
+class MemoryDelivery:
+    """A piece of work from a queue in memory."""
+
+    def __init__(self, engine: MemoryEngine, queue: str, work: QueuedWork) -> None:
+        self._engine = engine
+        self._queue = queue
+        self._work = work
+        self._number = work.deliveries
+
+    @property
+    def body(self) -> bytes:
+        """The work."""
+        return self._work.body
+
+    async def done(self) -> None:
+        """Remove it from the queue."""
+        with self._engine.changing() as hub, contextlib.suppress(ValueError):  # a repetition
+            hub.queues[self._queue].remove(self._work)
+
+    async def keep(self) -> None:
+        """Have it not delivered again for a while."""
+        await self.give_back(self._engine.hub.ack_seconds)
+
+    async def give_back(self, seconds: float = 0.0) -> None:
+        """Have it delivered again after some time."""
+        with self._engine.changing():
+            if self._work.deliveries == self._number:  # else another receiver has it by now
+                self._work.due = time.monotonic() + seconds
+
+
+class MemoryEngine:
+    """A machine's connection to a hub in memory.
+
+    Args:
+        hub: What all machines share.
+    """
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self.hub = hub
+        self._is_open = False
+        self._is_cut = False
+        self._change = asyncio.Event()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it is open, and not cut off."""
+        return self._is_open and not self._is_cut
+
+    def cut(self, *, off: bool = True) -> None:
+        """Cut it off from the hub, or connect it again, as a network does."""
+        self._is_cut = off
+        self._tell()
+
+    async def open(self) -> None:
+        """Connect."""
+        loop, self._is_open = asyncio.get_running_loop(), True
+        self.hub.listeners[self] = functools.partial(loop.call_soon_threadsafe, self._tell)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        self._is_open = False
+        self.hub.listeners.pop(self, None)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[MemoryHub]:
+        """Lock the hub.
+
+        Raises:
+            EngineAwayError: If it is not connected.
+        """
+        if not self.is_connected:
+            msg = "the engine in memory is not connected"
+            raise EngineAwayError(msg)
+        with self.hub.lock:
+            yield self.hub
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[MemoryHub]:
+        """Lock the hub for a change, and tell all engines of it.
+
+        Raises:
+            EngineAwayError: If it is not connected.
+        """
+        with self.locked() as hub:
+            yield hub
+            listeners = tuple(hub.listeners.values())
+        for tell in listeners:
+            tell()
+
+    async def send(self, queue: str, work_id: str, body: bytes) -> None:
+        """Put work at the end of a queue.
+
+        Raises:
+            QueueFullError: If the queue is full.
+        """
+        with self.changing() as hub:
+            if (queue, work_id) in hub.sent_ids:
+                return
+            if len(hub.queues[queue]) >= hub.most_work:
+                raise QueueFullError.of(queue, hub.most_work)
+            hub.sent_ids.add((queue, work_id))
+            hub.queues[queue].append(QueuedWork(body))
+
+    async def receive(self, queue: str) -> MemoryDelivery:
+        """Wait for the next piece of work of a queue."""
+        while True:
+            change, now = self._change, time.monotonic()
+            with self.hub.lock:
+                works = tuple(self.hub.queues[queue]) if self.is_connected else ()
+                work = next((work for work in works if work.due <= now), None)
+                if work is not None:
+                    work.due, work.deliveries = now + self.hub.ack_seconds, work.deliveries + 1
+                    return MemoryDelivery(self, queue, work)
+            next_due = min((work.due for work in works), default=None)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(change.wait(), None if next_due is None else next_due - now)
+
+    async def waiting(self, queue: str) -> int:
+        """Return the number of pieces of work in a queue."""
+        with self.locked() as hub:
+            return len(hub.queues[queue])
+
+    async def put(self, bucket: Bucket, key: str, value: bytes) -> int:
+        """Set a key's value, and return its revision."""
+        with self.changing() as hub:
+            return hub.set(bucket, key, value)
+
+    async def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
+        """Return a key's last value."""
+        with self.locked() as hub:
+            entry = hub.entries.get((bucket, key))
+        return None if entry is None or entry.value is None else entry
+
+    async def update(self, bucket: Bucket, key: str, value: bytes, revision: int) -> int:
+        """Set a key's value if it has a revision, and return the new one.
+
+        Raises:
+            ConflictError: If it has another one.
+        """
+        with self.changing() as hub:
+            entry = hub.entries.get((bucket, key))
+            if revision != (0 if entry is None or entry.value is None else entry.revision):
+                raise ConflictError.of(bucket, key)
+            return hub.set(bucket, key, value)
+
+    async def delete(self, bucket: Bucket, key: str) -> None:
+        """Delete a key."""
+        with self.changing() as hub:
+            hub.set(bucket, key, None)
+
+    async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
+        """Follow keys: their values now, and each change."""
+        told = 0
+        while self._is_open:
+            change = self._change
+            if not self.is_connected:
+                told = 0
+            else:
+                with self.hub.lock:
+                    entries = [entry for (kept_in, _), entry in self.hub.entries.items() if kept_in is bucket]
+                news = sorted(
+                    (e for e in entries if e.revision > told and is_below(e.key, prefix)), key=lambda e: e.revision
+                )
+                for entry in news:
+                    told = entry.revision
+                    yield entry
+            await change.wait()
+
+    async def store(self, path: Path) -> StoredFile:
+        """Keep a file."""
+        file, data = await asyncio.to_thread(describe_file, path), await asyncio.to_thread(path.read_bytes)
+        with self.changing() as hub:
+            hub.files[file.sha256] = data
+        return file
+
+    async def load(self, file: StoredFile, path: Path) -> None:
+        """Write a kept file to a path that does not exist.
+
+        Raises:
+            DamagedFileError: If it is not kept any more.
+            FileExistsError: If the path exists.
+        """
+        with self.locked() as hub:
+            data = hub.files.get(file.sha256)
+        if data is None:
+            raise DamagedFileError.missing(file.name)
+
+        async def write(spare: Path) -> None:
+            await asyncio.to_thread(spare.write_bytes, data)
+
+        await write_checked(file, path, write)
+
+    async def discard(self, file: StoredFile) -> None:
+        """Keep a file no longer."""
+        with self.changing() as hub:
+            hub.files.pop(file.sha256, None)

@@ -1,0 +1,352 @@
+"""The engine on a server of NATS with JetStream.
+
+Work is in a stream with the retention of a work queue, one subject for each queue. Buckets and files are JetStream's
+key-value and object stores. Any server from 2.9 on has them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import nats
+from nats.errors import Error as NatsError
+from nats.errors import TimeoutError as NoWorkError
+from nats.js.api import ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
+from nats.js.errors import (
+    APIError,
+    DigestMismatchError,
+    KeyNotFoundError,
+    KeyWrongLastSequenceError,
+    NoStreamResponseError,
+    NotFoundError,
+    ObjectNotFoundError,
+    ServiceUnavailableError,
+)
+from nats.js.errors import Error as StreamError
+
+from callboard.fleet._engine import (
+    ACK_SECONDS,
+    Bucket,
+    BucketEntry,
+    ConflictError,
+    DamagedFileError,
+    EngineAwayError,
+    QueueFullError,
+    StoredFile,
+)
+from callboard.fleet._stored_files import describe_file, write_checked
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.js import JetStreamContext
+    from nats.js.kv import KeyValue
+    from nats.js.object_store import ObjectStore
+
+WORK_STREAM = "callboard-work"
+_WORK_SUBJECT = "callboard.work"
+_FILES = "callboard-files"
+_ANSWER_SECONDS = 5.0
+_CONNECT_SECONDS = 10.0
+_RETRY_SECONDS = 0.25
+_FETCH_SECONDS = 30.0
+_BYTES_A_SECOND = 1_000_000
+"""The slowest transfer of a file that counts as one that goes on."""
+_MOST_WORK = 10_000
+_SAME_WORK_SECONDS = 120.0
+_QUEUE_IS_FULL = 10077
+"""The server's code for a subject with as many messages as it may have."""
+
+
+def _bucket_name(bucket: Bucket) -> str:
+    return f"callboard-{bucket}"
+
+
+async def set_up(url: str, **options: Any) -> None:
+    """Make the streams, buckets and the store of files that a fleet needs, where they are missing.
+
+    Args:
+        url: The server's address.
+        options: Arguments of ``nats.connect``.
+
+    Raises:
+        EngineAwayError: If the server does not answer.
+    """
+    client = await _connect(url, allow_reconnect=False, **options)
+    try:
+        with _answering():
+            stream = client.jetstream(timeout=_ANSWER_SECONDS)
+            await stream.add_stream(
+                StreamConfig(
+                    name=WORK_STREAM,
+                    subjects=[f"{_WORK_SUBJECT}.>"],
+                    retention=RetentionPolicy.WORK_QUEUE,
+                    duplicate_window=_SAME_WORK_SECONDS,
+                    max_msgs_per_subject=_MOST_WORK,
+                    discard=DiscardPolicy.NEW,
+                    discard_new_per_subject=True,
+                )
+            )
+            for bucket in Bucket:
+                await stream.create_key_value(bucket=_bucket_name(bucket))
+            await stream.create_object_store(_FILES)
+    finally:
+        await client.close()
+
+
+class NatsDelivery:
+    """A message of the work stream."""
+
+    def __init__(self, message: Msg) -> None:
+        self._message = message
+
+    @property
+    def body(self) -> bytes:
+        """The work."""
+        return self._message.data
+
+    async def done(self) -> None:
+        """Remove it from the queue."""
+        with _answering():
+            await self._message.ack_sync(timeout=_ANSWER_SECONDS)
+
+    async def keep(self) -> None:
+        """Have it not delivered again for a while."""
+        with _answering():
+            await self._message.in_progress()
+
+    async def give_back(self, seconds: float = 0.0) -> None:
+        """Have it delivered again after some time."""
+        with _answering():
+            await self._message.nak(delay=seconds or None)
+
+
+class NatsEngine:
+    """A machine's connection to a server of NATS.
+
+    Args:
+        url: The server's address.
+        name: The machine's name.
+        ack_seconds: The time after which a delivery that nobody keeps is delivered again.
+        options: Further arguments of ``nats.connect``: for TLS and credentials.
+    """
+
+    def __init__(self, url: str, name: str, *, ack_seconds: float = ACK_SECONDS, **options: Any) -> None:
+        self._url = url
+        self._ack_seconds = ack_seconds
+        self._options = {"name": name, **options}
+        self._is_open = False
+        self._client: Client
+        self._stream: JetStreamContext
+        self._buckets: dict[Bucket, KeyValue] = {}
+        self._files: ObjectStore
+        self._reconnected = asyncio.Event()
+        """Set by the next reconnection."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the server answers."""
+        return self._is_open and self._client.is_connected
+
+    async def open(self) -> None:
+        """Connect.
+
+        Raises:
+            EngineAwayError: If the server does not answer.
+            SettingsError: If it has not been set up for a fleet.
+        """
+        self._client = await _connect(self._url, reconnected_cb=self._on_reconnect, **self._options)
+        self._stream = self._client.jetstream(timeout=_ANSWER_SECONDS)
+        try:
+            with _answering():
+                await self._stream.stream_info(WORK_STREAM)
+                self._buckets = {bucket: await self._stream.key_value(_bucket_name(bucket)) for bucket in Bucket}
+                self._files = await self._stream.object_store(_FILES)
+        except NotFoundError as error:
+            await self._client.close()
+            msg = f"the server at {self._url} has no streams of a fleet: callboard fleet setup makes them"
+            raise SettingsError(msg) from error
+        except BaseException:
+            await self._client.close()
+            raise
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Disconnect."""
+        self._is_open = False
+        self._reconnected.set()
+        await self._client.close()
+
+    async def _on_reconnect(self) -> None:
+        self._reconnected.set()
+        self._reconnected = asyncio.Event()
+
+    async def send(self, queue: str, work_id: str, body: bytes) -> None:
+        """Put work at the end of a queue.
+
+        Raises:
+            QueueFullError: If the queue is full.
+        """
+        try:
+            with _answering():
+                await self._stream.publish(
+                    f"{_WORK_SUBJECT}.{queue}", body, headers={"Nats-Msg-Id": f"{queue} {work_id}"}
+                )
+        except APIError as error:
+            if error.err_code == _QUEUE_IS_FULL:
+                raise QueueFullError.of(queue, _MOST_WORK) from error
+            raise
+
+    async def receive(self, queue: str) -> NatsDelivery:
+        """Wait for the next piece of work of a queue."""
+        limits = ConsumerConfig(ack_wait=self._ack_seconds, max_deliver=-1)
+        while True:
+            try:
+                with _answering():
+                    subscription = await self._stream.pull_subscribe(
+                        f"{_WORK_SUBJECT}.{queue}", durable=f"machine-{queue}", stream=WORK_STREAM, config=limits
+                    )
+                while True:
+                    with contextlib.suppress(NoWorkError):
+                        (message,) = await subscription.fetch(1, timeout=_FETCH_SECONDS)
+                        return NatsDelivery(message)
+            except EngineAwayError:
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def waiting(self, queue: str) -> int:
+        """Return the number of pieces of work in a queue."""
+        subject = f"{_WORK_SUBJECT}.{queue}"
+        with _answering():
+            info = await self._stream.stream_info(WORK_STREAM, subjects_filter=subject)
+        return int((info.state.subjects or {}).get(subject, 0))
+
+    async def put(self, bucket: Bucket, key: str, value: bytes) -> int:
+        """Set a key's value, and return its revision."""
+        with _answering():
+            return await self._buckets[bucket].put(key, value)
+
+    async def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
+        """Return a key's last value."""
+        try:
+            with _answering():
+                entry = await self._buckets[bucket].get(key)
+        except KeyNotFoundError:
+            return None
+        return BucketEntry(key, entry.value, entry.revision or 0)
+
+    async def update(self, bucket: Bucket, key: str, value: bytes, revision: int) -> int:
+        """Set a key's value if it has a revision, and return the new one.
+
+        Raises:
+            ConflictError: If it has another one.
+        """
+        try:
+            with _answering():
+                values = self._buckets[bucket]
+                return await (values.update(key, value, last=revision) if revision else values.create(key, value))
+        except KeyWrongLastSequenceError as error:
+            raise ConflictError.of(bucket, key) from error
+
+    async def delete(self, bucket: Bucket, key: str) -> None:
+        """Delete a key."""
+        with _answering():
+            await self._buckets[bucket].delete(key)
+
+    async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
+        """Follow keys: their values now, and each change."""
+        while self._is_open:
+            reconnected = asyncio.ensure_future(self._reconnected.wait())
+            try:
+                with _answering():
+                    watcher = await self._buckets[bucket].watch(f"{prefix}.>" if prefix else ">")
+            except EngineAwayError:
+                reconnected.cancel()
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            try:
+                while not reconnected.done():
+                    update = asyncio.ensure_future(anext(watcher))
+                    await asyncio.wait({update, reconnected}, return_when=asyncio.FIRST_COMPLETED)
+                    if not update.done():
+                        update.cancel()
+                    elif (entry := update.result()) is not None:  # None tells that the values of now are over
+                        yield BucketEntry(entry.key, None if entry.operation else entry.value, entry.revision or 0)
+            finally:
+                reconnected.cancel()
+                with contextlib.suppress(EngineAwayError), _answering():
+                    await watcher.stop()  # type: ignore[no-untyped-call]
+
+    async def store(self, path: Path) -> StoredFile:
+        """Keep a file."""
+        file = await asyncio.to_thread(describe_file, path)
+        with _answering():
+            try:
+                await self._files.get_info(file.sha256)
+            except ObjectNotFoundError:
+                with await asyncio.to_thread(path.open, "rb") as stream:
+                    await self._files.put(file.sha256, stream)
+        return file
+
+    async def load(self, file: StoredFile, path: Path) -> None:
+        """Write a kept file to a path that does not exist.
+
+        Raises:
+            DamagedFileError: If its contents are not those of the digest, or it is not kept any more.
+            FileExistsError: If the path exists.
+        """
+
+        async def write(spare: Path) -> None:
+            with await asyncio.to_thread(spare.open, "xb") as stream:
+                async with asyncio.timeout(_FETCH_SECONDS + file.size / _BYTES_A_SECOND):
+                    await self._files.get(file.sha256, writeinto=stream)
+
+        try:
+            with _answering():
+                await write_checked(file, path, write)
+        except ObjectNotFoundError as error:
+            raise DamagedFileError.missing(file.name) from error
+        except DigestMismatchError as error:
+            raise DamagedFileError.changed(file.name) from error
+
+    async def discard(self, file: StoredFile) -> None:
+        """Keep a file no longer."""
+        with _answering(), contextlib.suppress(NotFoundError):
+            await self._files.delete(file.sha256)
+
+
+async def _connect(url: str, **options: Any) -> Client:
+    async def ignore(_error: Exception) -> None:
+        """Nothing is lost: the calls that it is about fail, or are repeated."""
+
+    settings: dict[str, Any] = {"max_reconnect_attempts": -1, "reconnect_time_wait": _RETRY_SECONDS, **options}
+    with _answering():
+        return await asyncio.wait_for(nats.connect(url, error_cb=ignore, **settings), _CONNECT_SECONDS)
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[None]:
+    """Turn the errors of a server that does not answer into one.
+
+    Raises:
+        EngineAwayError: If one is raised.
+    """
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except (OSError, TimeoutError, NoStreamResponseError, ServiceUnavailableError) as error:
+        raise EngineAwayError(_reason(error)) from error
+    except StreamError:
+        raise
+    except NatsError as error:
+        raise EngineAwayError(_reason(error)) from error
+
+
+def _reason(error: BaseException) -> str:
+    return f"the server of the fleet does not answer ({str(error) or type(error).__name__})"

@@ -1,0 +1,121 @@
+"""Engines of both kinds, and a server of NATS."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from callboard.fleet import MemoryEngine, MemoryHub, NatsEngine, set_up
+from support import PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from callboard.fleet import FleetEngine
+
+ACK_SECONDS = 0.5
+
+
+@dataclass
+class NatsServer:
+    """A server of NATS on loopback, whose store is a folder."""
+
+    folder: Path
+    port: int = field(default=0)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, on the same port as before."""
+        if not self.port:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                self.port = free.getsockname()[1]
+        command = ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.folder)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                assert self.process.poll() is None, "the server has ended"
+                assert time.monotonic() < end, "the server does not answer"
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End it."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def nats_server(tmp_path: Path) -> Iterator[NatsServer]:
+    """Give a running server.
+
+    Without one the test is skipped; with ``REQUIRE_NATS`` it fails.
+    """
+    if shutil.which("nats-server") is None:
+        missing = "nats-server is missing: apt-get install nats-server"
+        if os.environ.get("REQUIRE_NATS"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    server = NatsServer(tmp_path / "jetstream")
+    server.start()
+    yield server
+    server.stop()
+
+
+@dataclass
+class World:
+    """A hub or a server, and the engines connected to it."""
+
+    make: Callable[[str], FleetEngine]
+    lose: Callable[[], None]
+    """Have it not answer any more."""
+    find: Callable[[], None]
+    """Have it answer again."""
+    engines: list[FleetEngine] = field(default_factory=list)
+
+    async def engine(self, name: str = "finance-3") -> FleetEngine:
+        """Connect one more machine."""
+        engine = self.make(name)
+        await engine.open()
+        self.engines.append(engine)
+        return engine
+
+
+@pytest_asyncio.fixture(params=["memory", "nats"])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """Give an engine in memory, then one on a server."""
+    if request.param == "memory":
+        hub = MemoryHub(ack_seconds=ACK_SECONDS)
+
+        def cut(*, off: bool) -> None:
+            for engine in world.engines:
+                engine.cut(off=off)
+
+        world = World(lambda _: MemoryEngine(hub), lambda: cut(off=True), lambda: cut(off=False))
+    else:
+        server: NatsServer = request.getfixturevalue("nats_server")
+        await set_up(server.url)
+        world = World(lambda name: NatsEngine(server.url, name, ack_seconds=ACK_SECONDS), server.stop, server.start)
+    yield world
+    for engine in world.engines:
+        await asyncio.wait_for(engine.close(), PATIENCE)

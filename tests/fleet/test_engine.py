@@ -1,0 +1,184 @@
+"""The promises of a fleet's engine, in memory and on a server of NATS."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+
+import pytest
+
+from callboard.fleet import Bucket, ConflictError, DamagedFileError, EngineAwayError, NatsEngine, StoredFile
+from callboard.messages import SettingsError
+from support import PATIENCE
+
+pytestmark = pytest.mark.asyncio
+
+
+async def soon(work):
+    """Wait for something that should come soon."""
+    return await asyncio.wait_for(work, PATIENCE)
+
+
+async def repeat(call):
+    """Repeat a call until the engine answers."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with contextlib.suppress(EngineAwayError):
+                return await call()
+            await asyncio.sleep(0.05)
+
+
+async def test_work_is_received_in_order_and_removed_once_it_is_done(world):
+    engine = await world.engine()
+    for number in range(3):
+        await engine.send("finance-3", f"task-{number}", str(number).encode())
+    await engine.send("finance-4", "task-9", b"9")
+    for number in range(3):
+        delivery = await soon(engine.receive("finance-3"))
+        assert delivery.body == str(number).encode()
+        await delivery.done()
+    assert (await engine.waiting("finance-3"), await engine.waiting("finance-4")) == (0, 1)
+
+
+async def test_the_same_work_is_sent_once(world):
+    engine, other = await world.engine(), await world.engine("finance-4")
+    await engine.send("finance-3", "task-1", b"1")
+    await other.send("finance-3", "task-1", b"1")
+    await engine.send("finance-4", "task-1", b"1")
+    assert (await engine.waiting("finance-3"), await engine.waiting("finance-4")) == (1, 1)
+
+
+async def test_work_that_nobody_keeps_is_delivered_again(world):
+    engine = await world.engine()
+    await engine.send("finance-3", "task-1", b"1")
+    first = await soon(engine.receive("finance-3"))
+    again = await soon(engine.receive("finance-3"))
+    assert again.body == first.body
+    await again.done()
+    assert await engine.waiting("finance-3") == 0
+
+
+async def test_work_that_is_kept_is_delivered_to_nobody_else(world):
+    engine, other = await world.engine(), await world.engine("finance-4")
+    await engine.send("any", "task-1", b"1")
+    delivery = await soon(engine.receive("any"))
+    waiting = asyncio.ensure_future(other.receive("any"))
+    for _ in range(8):  # twice the time after which it would be delivered again
+        await delivery.keep()
+        await asyncio.sleep(0.125)
+    assert not waiting.done()
+    await delivery.give_back()
+    assert (await soon(waiting)).body == b"1"
+
+
+async def test_work_waits_for_a_receiver_that_comes_later(world):
+    engine = await world.engine()
+    waiting = asyncio.ensure_future(engine.receive("finance-3"))
+    await asyncio.sleep(0.1)
+    await engine.send("finance-3", "task-1", b"1")
+    assert (await soon(waiting)).body == b"1"
+
+
+async def test_the_last_value_of_a_key_is_kept(world):
+    engine = await world.engine()
+    assert await engine.get(Bucket.RESULTS, "a.task-1") is None
+    first = await engine.put(Bucket.RESULTS, "a.task-1", b"1")
+    second = await engine.put(Bucket.RESULTS, "a.task-1", b"2")
+    assert second > first
+    assert await engine.get(Bucket.RESULTS, "a.task-1") == ("a.task-1", b"2", second)
+    assert await engine.get(Bucket.SIGNALS, "a.task-1") is None
+    await engine.delete(Bucket.RESULTS, "a.task-1")
+    assert await engine.get(Bucket.RESULTS, "a.task-1") is None
+
+
+async def test_of_two_machines_one_claims_a_task(world):
+    engines = [await world.engine(f"finance-{number}") for number in range(4)]
+    claims = await asyncio.gather(
+        *(engine.update(Bucket.CLAIMS, "task-1", b"claimed", 0) for engine in engines), return_exceptions=True
+    )
+    assert sum(isinstance(claim, ConflictError) for claim in claims) == 3
+    (revision,) = [claim for claim in claims if isinstance(claim, int)]
+    with pytest.raises(ConflictError, match="changed by another machine"):
+        await engines[0].update(Bucket.CLAIMS, "task-1", b"started", revision - 1)
+    await engines[0].update(Bucket.CLAIMS, "task-1", b"started", revision)
+    await engines[0].delete(Bucket.CLAIMS, "task-1")
+    await engines[1].update(Bucket.CLAIMS, "task-1", b"claimed", 0)
+
+
+async def test_who_watches_is_told_the_values_of_now_and_each_change(world):
+    engine, other = await world.engine(), await world.engine("finance-4")
+    await engine.put(Bucket.SIGNALS, "finance-3.task-1", b"pause")
+    await engine.put(Bucket.SIGNALS, "finance-30.task-1", b"pause")
+    entries = other.watch(Bucket.SIGNALS, "finance-3")
+    assert (await soon(anext(entries)))[:2] == ("finance-3.task-1", b"pause")
+    await engine.put(Bucket.SIGNALS, "finance-3.task-2", b"cancel")
+    assert (await soon(anext(entries)))[:2] == ("finance-3.task-2", b"cancel")
+    await engine.delete(Bucket.SIGNALS, "finance-3.task-2")
+    assert (await soon(anext(entries)))[:2] == ("finance-3.task-2", None)
+    await entries.aclose()
+
+
+async def test_a_file_arrives_as_it_was(world, tmp_path):
+    engine, other = await world.engine(), await world.engine("finance-4")
+    source = tmp_path / "report.xlsx"
+    source.write_bytes(bytes(range(256)) * 2_000)
+    file = await engine.store(source)
+    assert file == StoredFile(name="report.xlsx", sha256=hashlib.sha256(source.read_bytes()).hexdigest(), size=512_000)
+    assert await other.store(source) == file
+    await other.load(file, tmp_path / "inbox" / "report.xlsx")
+    assert (tmp_path / "inbox" / "report.xlsx").read_bytes() == source.read_bytes()
+    with pytest.raises(FileExistsError):
+        await other.load(file, tmp_path / "inbox" / "report.xlsx")
+    lie = file.model_copy(update={"size": 1})
+    with pytest.raises(DamagedFileError, match="did not arrive as it was sent"):
+        await other.load(lie, tmp_path / "inbox" / "lie.xlsx")
+    await engine.discard(file)
+    await engine.discard(file)
+    with pytest.raises(DamagedFileError, match="not kept any more"):
+        await other.load(file, tmp_path / "inbox" / "late.xlsx")
+    assert [path.name for path in (tmp_path / "inbox").iterdir()] == ["report.xlsx"]
+
+
+async def test_an_empty_file_arrives(world, tmp_path):
+    engine = await world.engine()
+    (tmp_path / "empty").touch()
+    await engine.load(await engine.store(tmp_path / "empty"), tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b""
+
+
+async def test_nothing_is_lost_while_the_engine_is_away(world):
+    engine, other = await world.engine(), await world.engine("finance-4")
+    await engine.put(Bucket.MACHINES, "finance-3", b"here")
+    await engine.send("finance-4", "task-1", b"1")
+    entries = other.watch(Bucket.MACHINES)
+    assert (await soon(anext(entries))).value == b"here"
+    update = asyncio.ensure_future(anext(entries))
+    world.lose()
+    with pytest.raises(EngineAwayError):
+        await engine.put(Bucket.MACHINES, "finance-3", b"away")
+    receiving = asyncio.ensure_future(other.receive("finance-4"))
+    await asyncio.sleep(0.3)
+    assert not receiving.done()
+    world.find()
+    assert (await soon(receiving)).body == b"1"
+    await repeat(lambda: engine.put(Bucket.MACHINES, "finance-3", b"back"))
+    values = [(await soon(update)).value]
+    while values[-1] != b"back":
+        values.append((await soon(anext(entries))).value)
+    assert set(values) <= {b"here", b"away", b"back"}
+    await entries.aclose()
+
+
+async def test_a_server_that_is_not_set_up_is_named(nats_server):
+    engine = NatsEngine(nats_server.url, "finance-3")
+    with pytest.raises(SettingsError, match="callboard fleet setup makes them"):
+        await soon(engine.open())
+
+
+async def test_a_server_that_is_not_there_is_away(nats_server, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._nats_engine._CONNECT_SECONDS", 0.5)
+    nats_server.stop()
+    engine = NatsEngine(nats_server.url, "finance-3", allow_reconnect=False)
+    with pytest.raises(EngineAwayError, match="does not answer"):
+        await soon(engine.open())
