@@ -312,10 +312,9 @@ async def book_flight(page: PageView) -> None:
         field = page.of_kind("textbox")[index]
         await page.do(("type", {"control_id": field.id, "text": place}))
         await page.do(("wait_for", {"text": "result"}))
-        names = [item.name for item in page.of_kind("listitem", "clickable")]
-        position = next(i for i, name in enumerate(names) if name.startswith(f"{place} (") or f"({place})" in name)
-        # jQuery UI chooses the entry that comes up below a resting pointer, in place of the one that is clicked first
-        await page.do(*[("press", {"keys": "Down"})] * (position + 1), ("press", {"keys": "Enter"}))
+        items = page.of_kind("listitem", "clickable")
+        fitting = [item for item in items if item.name.startswith(f"{place} (") or f"({place})" in item.name]
+        await page.click(fitting[0])
     await page.click(page.of_kind("textbox")[2])
     await pick_date(page, int(month), int(day), int(year))
     await page.click(page.control("Search", "button"))

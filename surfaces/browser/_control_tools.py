@@ -20,7 +20,9 @@ from callboard.surfaces.browser._page_actions import (
     commit,
     edit,
     element,
+    note_pointer,
     origin_of,
+    pointed,
     press,
 )
 from callboard.surfaces.browser._page_snapshot import BUTTONS, FIELDS
@@ -124,8 +126,9 @@ class ControlTools:
     async def hover(self, tab: TabId, control_id: ControlId) -> Answer:
         """Move the pointer over a control, for menus that open then."""
         opened = await self._tabs(tab)
-        target = await element(opened, control_id)
+        target = await pointed(opened, control_id)
         await commit(opened, lambda: target.handle.hover(timeout=ACTION_MS), target, once=False)
+        await note_pointer(opened, target)
         return {}
 
     @tool(effect=Effect.IDEMPOTENT, controls=FIELDS)
@@ -200,11 +203,12 @@ class ControlTools:
     ) -> Answer:
         """Drag a control onto another one."""
         opened = await self._tabs(tab)
-        source, goal = await element(opened, control_id), await element(opened, to)
+        source, goal = await pointed(opened, control_id), await element(opened, to)
         start, end = (opened.page.locator(f"aria-ref={part.node.ref}") for part in (source, goal))
         await opened.run(start.drag_to(end, trial=True, timeout=ACTION_MS))
         await check_judged(opened, source.node)
         await commit(opened, lambda: start.drag_to(end, timeout=ACTION_MS), source)
+        await note_pointer(opened, goal)
         return {}
 
     @tool(effect=Effect.ONCE, agents=BOTH)

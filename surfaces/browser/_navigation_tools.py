@@ -162,6 +162,8 @@ class NavigationTools:
                 x, y, width, height = box["x"], box["y"], box["width"], box["height"]
         across, down = _DIRECTIONS[direction]
 
+        opened.pointer = (x + width / 2, y + height / 2)
+
         async def turn() -> None:
             await page.mouse.move(x + width / 2, y + height / 2)
             for _ in range(times):

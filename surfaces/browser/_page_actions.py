@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -94,6 +95,35 @@ async def element(tab: Tab, control_id: str) -> Element:
     return found
 
 
+async def pointed(tab: Tab, control_id: str) -> Element:
+    """Find a control that the pointer moves to next.
+
+    Raises:
+        ToolError: As `element`.
+    """
+    target, _ = await asyncio.gather(element(tab, control_id), stir(tab))  # a move takes a frame
+    return target
+
+
+async def stir(tab: Tab) -> None:
+    """Begin to move the pointer at the point where it rests.
+
+    A hand does so on its way to another point. Playwright's pointer jumps there, and widgets mistake its first move for
+    one in the part that came up below the resting pointer: the autocompletion of jQuery UI chooses that part then.
+    """
+    if tab.pointer is not None:
+        x, y = tab.pointer
+        await tab.run(tab.page.mouse.move(x + 1, y), LOOK_SECONDS)
+
+
+async def note_pointer(tab: Tab, target: Element) -> None:
+    """Note that the pointer rests in the middle of a control."""
+    tab.pointer = None
+    with contextlib.suppress(ToolError):  # the page may be gone
+        if (box := await tab.run(target.handle.bounding_box(), LOOK_SECONDS)) is not None:
+            tab.pointer = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
 async def _handle(tab: Tab, node: PageNode) -> ElementHandle:
     handles = await tab.run(tab.page.locator(f"aria-ref={node.ref}").element_handles())
     if not handles:
@@ -110,18 +140,20 @@ def _overlaps(first: Box, second: Box) -> bool:
 async def press(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitable[Any]], *, once: bool = True) -> None:
     """Press a control with the pointer.
 
-    Playwright tries first: the control has to be visible, enabled, at rest, on the screen, and not covered.
+    Playwright tries first: the control has to be visible, enabled, at rest, on the screen, and not covered. The pointer
+    moves to it then.
 
     Raises:
         ToolError: If it can't be pressed; the text gives the reason, and nothing was done.
     """
-    target = await element(tab, control_id)
+    target = await pointed(tab, control_id)
     try:
         await tab.run(target.handle.click(trial=True, timeout=_CHECK_MS))
     except DialogOpenError:
         raise
     except ToolError as error:
         raise _explained(target, error) from error
+    await note_pointer(tab, target)
     await check_judged(tab, target.node)
     await commit(tab, lambda: do(target.handle), target, once=once)
 

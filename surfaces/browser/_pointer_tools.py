@@ -16,7 +16,7 @@ from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._control_tools import MOST_LETTERS, key_names, pressed_by
 from callboard.surfaces.browser._form_hazards import of_press
-from callboard.surfaces.browser._page_actions import Answer, TabId, check_hazards, check_origin, commit, element
+from callboard.surfaces.browser._page_actions import Answer, TabId, check_hazards, check_origin, commit, element, stir
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -183,8 +183,10 @@ async def _act(
         if x >= size["width"] or y >= size["height"]:
             msg = f"({x}, {y}) is outside the picture, which has {size['width']} by {size['height']} pixels"
             raise ToolError(msg)
+    await stir(tab)
     if once:
         check_hazards(tab, await hazards_at(tab, tool, dict(points)))
+    tab.pointer = (points.get("to_x", points["x"]), points.get("to_y", points["y"]))
     await commit(tab, lambda: do(tab.page.mouse), once=once)
 
 

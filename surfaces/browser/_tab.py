@@ -105,6 +105,8 @@ class Tab:
         """Whether the page may send forms: the last action was ruled as one that sends."""
         self.boxes: dict[str, Box] | None = None
         """The places of the controls at the last observation for an agent; None after an action."""
+        self.pointer: tuple[float, float] | None = None
+        """The point where the pointer rests, as far as it is known."""
         self.title = ""
         self._session = session
         self._on_change = on_change

@@ -1,0 +1,74 @@
+"""The pointer's way to a control, in pages that follow it."""
+
+from __future__ import annotations
+
+import pytest
+
+SUGGESTIONS = """<title>Suggestions</title><style>body { margin: 0 } * { line-height: 30px }
+#menu > div { width: 300px }</style><input id="field" aria-label="Name" style="display: block"><div id="menu"></div>
+<script>
+    var active, isNew;
+    function activate(entry) {  // as jQuery UI's: the first event in a new menu counts once the pointer moves
+        active = entry;
+        if (isNew) {
+            isNew = false;
+            active = null;
+            document.addEventListener('mousemove', () => activate(entry), {once: true});
+            window.below = entry.textContent;
+        }
+    }
+    field.oninput = () => {
+        menu.innerHTML = ['Ada', 'Alan', 'Barbara', 'Grace'].map(name => `<div role=option>${name}</div>`).join('');
+        isNew = true;
+        for (const entry of menu.children) {
+            entry.onmouseenter = () => activate(entry);
+            entry.onclick = () => { field.value = active.textContent; menu.textContent = ''; };
+        }
+    };
+</script>"""
+FLYOUT = """<title>Flyout</title><style>body { margin: 0 } li { width: 100px; height: 40px; position: relative }
+ul { margin: 0; padding: 0 } li > ul { display: none; position: absolute; left: 100px; top: 0 }
+li:hover > ul { display: block }</style><ul><li><button>Kitchen</button><ul><li><button>Pans</button></li>
+<li><button>Knives</button></li><li><button onclick="document.title = 'Kettles'">Kettles</button></li></ul></li>
+<li><button>Garden</button></li><li><button>Bath</button></li></ul>"""
+
+
+@pytest.fixture
+def suggestions(visit, shop):
+    """Give a page whose menu has come up below the resting pointer, which is on its second entry."""
+    shop.pages["/suggestions"] = SUGGESTIONS
+    tab = visit(f"{shop.url}/suggestions")
+    tab.do("move_to", x=100, y=80)
+    tab.do("type", "Name", text="a")
+    tab.run(tab.tab.page.wait_for_function("window.below"))
+    return tab
+
+
+def test_an_entry_of_a_menu_below_the_pointer_is_chosen(suggestions):
+    suggestions.do("click", "Grace")
+    assert suggestions.control("Name").detail["value"] == "Grace"
+
+
+def test_click_at_chooses_an_entry_of_a_menu_below_the_pointer(suggestions):
+    box = suggestions.control("Barbara").box
+    suggestions.do("click_at", x=100, y=box.y + 5)
+    assert suggestions.control("Name").detail["value"] == "Barbara"
+
+
+def test_the_pointer_is_known_after_each_tool(visit, shop):
+    shop.pages["/flyout"] = FLYOUT
+    tab = visit(f"{shop.url}/flyout")
+    for tool in ("click", "hover", "scroll"):
+        tab.tab.pointer = None
+        tab.do(tool, "Kitchen")
+        box = tab.control("Kitchen").box
+        x, y = tab.tab.pointer
+        assert box.holds(int(x), int(y))
+
+
+def test_a_menu_stays_open_while_the_pointer_moves_to_its_entry(visit, shop):
+    shop.pages["/flyout"] = FLYOUT
+    tab = visit(f"{shop.url}/flyout")
+    tab.do("hover", "Kitchen")
+    tab.do("click", "Kettles")
+    assert tab.look().window["title"] == "Kettles"
