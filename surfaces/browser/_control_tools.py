@@ -12,6 +12,7 @@ from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._page_actions import (
     ACTION_MS,
     BOTH,
+    DRAG_MOVES,
     Answer,
     ControlId,
     TabId,
@@ -207,7 +208,7 @@ class ControlTools:
         start, end = (opened.page.locator(f"aria-ref={part.node.ref}") for part in (source, goal))
         await opened.run(start.drag_to(end, trial=True, timeout=ACTION_MS))
         await check_judged(opened, source.node)
-        await commit(opened, lambda: start.drag_to(end, timeout=ACTION_MS), source)
+        await commit(opened, lambda: start.drag_to(end, steps=DRAG_MOVES, timeout=ACTION_MS), source)
         await note_pointer(opened, goal)
         return {}
 

@@ -37,6 +37,8 @@ _CHECK_MS = 1_000
 """The time in which a control has to become ready, in milliseconds."""
 ACTION_MS = 5_000
 """The time limit for an action on a control that is ready, in milliseconds."""
+DRAG_MOVES = 10
+"""The moves of a drag: a page follows the pointer from place to place."""
 BEGUN = "begun"
 """The note of a call right before its side effect. Without it the call was not done."""
 _REASONS = {

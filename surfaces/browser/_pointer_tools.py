@@ -16,7 +16,16 @@ from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._control_tools import MOST_LETTERS, key_names, pressed_by
 from callboard.surfaces.browser._form_hazards import of_press
-from callboard.surfaces.browser._page_actions import Answer, TabId, check_hazards, check_origin, commit, element, stir
+from callboard.surfaces.browser._page_actions import (
+    DRAG_MOVES,
+    Answer,
+    TabId,
+    check_hazards,
+    check_origin,
+    commit,
+    element,
+    stir,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -37,8 +46,6 @@ Button = Literal["left", "middle", "right"]
 Modifiers = Annotated[list[str], Field(max_length=4, description="Keys that are held, such as ctrl.")]
 _STEP_PIXELS = 100
 """The distance of one step of the wheel."""
-_DRAG_MOVES = 10
-"""The moves of a drag: a page follows the pointer from place to place."""
 
 
 def pressed_at(snapshot: PageSnapshot, arguments: Mapping[str, JsonValue]) -> list[PageNode]:
@@ -118,7 +125,7 @@ class PointerTools:
             await mouse.move(x, y)
             await mouse.down(button=button)
             try:
-                await mouse.move(to_x, to_y, steps=_DRAG_MOVES)
+                await mouse.move(to_x, to_y, steps=DRAG_MOVES)
             finally:
                 await mouse.up(button=button)
 

@@ -32,6 +32,17 @@ li:hover > ul { display: block }</style><ul><li><button>Kitchen</button><ul><li>
 <li><button>Knives</button></li><li><button onclick="document.title = 'Kettles'">Kettles</button></li></ul></li>
 <li><button>Garden</button></li><li><button>Bath</button></li></ul>"""
 
+SORTABLE = """<title>Sortable</title><style>li { height: 40px }</style><ul id="list"><li><button>A</button></li>
+<li><button>B</button></li><li><button>C</button></li><li><button>D</button></li></ul><script>
+    var held = null;
+    addEventListener('mousedown', event => { held = event.target.closest('li') });
+    addEventListener('mouseup', () => { held = null; document.title = list.textContent.replace(/\\s/g, '') });
+    addEventListener('mousemove', event => {  // one entry further for each move, as lists with animations do
+        const next = held?.nextElementSibling;
+        if (next && event.clientY > next.offsetTop) list.insertBefore(next, held);
+    });
+</script>"""
+
 
 @pytest.fixture
 def suggestions(visit, shop):
@@ -72,3 +83,18 @@ def test_a_menu_stays_open_while_the_pointer_moves_to_its_entry(visit, shop):
     tab.do("hover", "Kitchen")
     tab.do("click", "Kettles")
     assert tab.look().window["title"] == "Kettles"
+
+
+def test_a_list_follows_a_dragged_control(visit, shop):
+    shop.pages["/sortable"] = SORTABLE
+    tab = visit(f"{shop.url}/sortable")
+    tab.do("drag", "A", to=tab.control("D").id)
+    assert tab.look().window["title"] == "BCDA"
+
+
+def test_a_list_follows_drag_at(visit, shop):
+    shop.pages["/sortable"] = SORTABLE
+    tab = visit(f"{shop.url}/sortable")
+    first, last = tab.control("A").box, tab.control("D").box
+    tab.do("drag_at", x=first.x + 5, y=first.y + 5, to_x=last.x + 5, to_y=last.y + 5)
+    assert tab.look().window["title"] == "BCDA"
