@@ -56,6 +56,7 @@ class _Mark:
     controls: frozenset[str]
     offered: bool
     seconds: Seconds | None
+    takes_disabled: bool
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class SurfaceTool:
     """Whether models are offered it."""
     seconds: Seconds | None = None
     """The longest that a call may take; None: `limits.command_seconds`."""
+    takes_disabled: bool = False
+    """Whether it is called for disabled controls, too, because it changes none."""
 
     @property
     def name(self) -> str:
@@ -93,6 +96,7 @@ def tool(
     controls: Collection[str] = (),
     offered: bool = True,
     seconds: Seconds | None = None,
+    takes_disabled: bool = False,
 ) -> Callable[[_F], _F]:
     """Mark a method of a surface as an MCP tool.
 
@@ -111,6 +115,7 @@ def tool(
         offered: Whether models are offered it. A tool that only returns information which an agent has anyway misleads
             small models. Scripts, programs and other MCP clients can call it in any case.
         seconds: The longest that a call may take; None: `limits.command_seconds`. After that the call is in doubt.
+        takes_disabled: Whether it is called for disabled controls, too, because it changes none: it scrolls.
 
     Example:
         >>> class Clock(MemoryServer):
@@ -122,7 +127,7 @@ def tool(
         True
     """
     kinds, hazardous = frozenset(controls), frozenset(hazards)
-    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), hazardous, kinds, offered, seconds)
+    mark = _Mark(type, effect, frozenset(agents), frozenset(roots), hazardous, kinds, offered, seconds, takes_disabled)
 
     def decorate(function: _F) -> _F:
         setattr(function, _MARK, mark)
@@ -529,4 +534,5 @@ def _build_tool(method: Callable[..., Any], mark: _Mark) -> SurfaceTool:
         mark.controls,
         mark.offered,
         mark.seconds,
+        mark.takes_disabled,
     )

@@ -59,6 +59,8 @@ class BoundTool(ABC):
     """The tool and target, for which secrets are granted."""
     seconds: Seconds | None = None
     """The longest that a call may take; None: `limits.command_seconds`."""
+    takes_disabled: bool = False
+    """Whether it is called for disabled controls, too."""
 
     @property
     def parameters(self) -> Collection[str]:
@@ -174,6 +176,7 @@ class LocalTool(BoundTool):
         self._lanes = lanes
         self.type = tool.type
         self.seconds = tool.seconds
+        self.takes_disabled = tool.takes_disabled
         self.binds = target.binds if target is not None else {}
         schema = without(tool.tool.parameters, self.binds)
         self.info = ToolInfo(

@@ -159,7 +159,7 @@ class ActionList:
     async def gone(self) -> str:
         """Return the first changed control or point, or empty."""
         for action in self.actions:
-            what = await self._recheck.changed(action)
+            what = await self._changed(action)
             if what:
                 return what
         return ""
@@ -223,8 +223,12 @@ class ActionList:
             tool = self._tools[action.tool]
             why = await explained(self.context, self.run, action, tool, facts, reason=ruled.reason)
             return self._acted(Held.POLICY, why)
-        changed = await self._recheck.changed(action)
+        changed = await self._changed(action)
         return self.cut(changed) if changed else None
+
+    async def _changed(self, action: Action) -> str:
+        tool = self._tools.get(action.tool)
+        return await self._recheck.changed(action, takes_disabled=tool is not None and tool.takes_disabled)
 
     async def _ruling(self, action: Action) -> tuple[Ruling, Facts]:
         tool, approved, results = self._tools[action.tool], self.approved, self.results

@@ -36,11 +36,11 @@ class Recheck:
         self.latest: Observation | None = None
         """The look taken for the current action, if any."""
 
-    async def changed(self, action: Action) -> str:
+    async def changed(self, action: Action, *, takes_disabled: bool) -> str:
         """Return why an action must not run; empty if it may.
 
-        It must not if its control is gone, replaced, disabled or hidden. The control is the same if its id, name and
-        kind are those that the model saw.
+        It must not if its control is gone, replaced or hidden, or disabled and not for the tool. The control is the
+        same if its id, name and kind are those that the model saw.
         """
         self.latest = None
         control = None if action.control is None else self._observation.control(action.control)
@@ -52,7 +52,8 @@ class Recheck:
             target = target_of(self._run)
             surface = self._context.services.toolbox.surface(target)
             find = functools.partial(surface.resolve, self._last_look, control)
-            return _problem(what, await on_lane(self._context, surface, target, find))
+            now = await on_lane(self._context, surface, target, find)
+            return _problem(what, now, takes_disabled=takes_disabled)
         except ToolError as error:
             return f"{what} can't be seen any more: {error}"
 
@@ -80,9 +81,9 @@ def _identity(control: Control | None) -> tuple[str, ...]:
     return () if control is None else (control.id, control.name, control.kind)
 
 
-def _problem(what: str, now: Control | None) -> str:
+def _problem(what: str, now: Control | None, *, takes_disabled: bool) -> str:
     if now is None:
         return f"{what} is gone or another one by now; nothing was done"
-    if not (now.enabled and now.visible):
-        return f"{what} is {'disabled' if not now.enabled else 'hidden'} now; nothing was done"
-    return ""
+    if not (now.enabled or takes_disabled):
+        return f"{what} is disabled now; nothing was done"
+    return "" if now.visible else f"{what} is hidden now; nothing was done"

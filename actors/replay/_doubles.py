@@ -244,7 +244,7 @@ class RecordedSurface(Server):
             raise ToolTimeoutError(tape.refused())
         why = tape.skipped().removeprefix("held back, but ")
         if not why.startswith(f"{control.kind} {control.id} ({control.name}) is "):
-            return control
+            return control.model_copy(update={"enabled": True})  # its tool may take disabled ones
         if " is disabled now" in why:
             return control.model_copy(update={"enabled": False})
         return control.model_copy(update={"visible": False}) if " is hidden now" in why else None

@@ -123,11 +123,11 @@ class ControlTools:
         )
         return {}
 
-    @tool(effect=Effect.IDEMPOTENT)
+    @tool(effect=Effect.IDEMPOTENT, takes_disabled=True)
     async def hover(self, tab: TabId, control_id: ControlId) -> Answer:
         """Move the pointer over a control, for menus that open then."""
         opened = await self._tabs(tab)
-        target = await pointed(opened, control_id)
+        target = await pointed(opened, control_id, may_be_disabled=True)
         await commit(opened, lambda: target.handle.hover(timeout=ACTION_MS), target, once=False)
         await note_pointer(opened, target)
         return {}

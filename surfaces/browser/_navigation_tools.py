@@ -140,7 +140,7 @@ class NavigationTools:
             raise ToolError(msg)
         return {"url": opened.page.url}
 
-    @tool(effect=Effect.ONCE)
+    @tool(effect=Effect.ONCE, takes_disabled=True)
     async def scroll(
         self,
         tab: TabId,
@@ -155,7 +155,7 @@ class NavigationTools:
         size = page.viewport_size or {"width": 1280, "height": 800}
         x, y, width, height = 0.0, 0.0, float(size["width"]), float(size["height"])
         if control_id:
-            handle = (await element(opened, control_id)).handle
+            handle = (await element(opened, control_id, may_be_disabled=True)).handle
             await opened.run(handle.scroll_into_view_if_needed(timeout=2_000))
             box = await opened.run(handle.bounding_box())
             if box is not None:

@@ -75,8 +75,13 @@ class Element:
         return f"{self.node.role} {self.node.name!r}"
 
 
-async def element(tab: Tab, control_id: str) -> Element:
+async def element(tab: Tab, control_id: str, *, may_be_disabled: bool = False) -> Element:
     """Find a control on a page.
+
+    Args:
+        tab: The tab.
+        control_id: The control.
+        may_be_disabled: Whether a disabled control will do: the action changes none.
 
     Raises:
         ToolError: If it is gone, was replaced, or is disabled.
@@ -87,7 +92,7 @@ async def element(tab: Tab, control_id: str) -> Element:
         msg = f"the control {control_id!r} is gone, or was replaced by another one: look again"
         raise ToolError(msg)
     found = Element(node, await _handle(tab, node))
-    if "disabled" in node.marks:
+    if "disabled" in node.marks and not may_be_disabled:
         msg = f"{found.title} is disabled; nothing was done"
         raise ToolError(msg)
     before = (tab.boxes or {}).get(control_id)
@@ -97,13 +102,15 @@ async def element(tab: Tab, control_id: str) -> Element:
     return found
 
 
-async def pointed(tab: Tab, control_id: str) -> Element:
+async def pointed(tab: Tab, control_id: str, *, may_be_disabled: bool = False) -> Element:
     """Find a control that the pointer moves to next.
 
     Raises:
         ToolError: As `element`.
     """
-    target, _ = await asyncio.gather(element(tab, control_id), stir(tab))  # a move takes a frame
+    target, _ = await asyncio.gather(  # a move takes a frame
+        element(tab, control_id, may_be_disabled=may_be_disabled), stir(tab)
+    )
     return target
 
 

@@ -90,11 +90,11 @@ class PageTools:
         answer: Answer = {"text": part, "characters": len(text)}
         return {**answer, "next": start + _MOST_READ} if start + len(part) < len(text) else answer
 
-    @tool(effect=Effect.READ, controls=("table", "grid", "treegrid"))
+    @tool(effect=Effect.READ, controls=("table", "grid", "treegrid"), takes_disabled=True)
     async def extract_table(self, tab: TabId, control_id: ControlId) -> Answer:
         """Read a table as a header and rows; merged cells repeat."""
         opened = await self._tabs(tab)
-        target = await element(opened, control_id)
+        target = await element(opened, control_id, may_be_disabled=True)
         table: dict[str, Any] = await opened.run(target.handle.evaluate(_ROWS, _MOST_ROWS))
         rows: list[list[str]] = table["rows"]
         width = max(map(len, rows), default=0)

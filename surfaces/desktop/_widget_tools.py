@@ -90,7 +90,7 @@ class WidgetTools:
         actions.drag(process, start, end)
         return actions.changed(process, old_mark)
 
-    @tool(effect=Effect.IDEMPOTENT)
+    @tool(effect=Effect.IDEMPOTENT, takes_disabled=True)
     def scroll(
         self,
         process: Process,

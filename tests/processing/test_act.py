@@ -58,6 +58,10 @@ class Restless(MemoryServer):
     def wipe(self, target: str) -> None:
         """Make a change that a person may want to see first."""
 
+    @tool(effect=Effect.IDEMPOTENT, agents=WORKERS, takes_disabled=True)
+    def scroll(self, target: str, control_id: str) -> None:
+        """Show another part of a control."""
+
     @tool(effect=Effect.ONCE, agents=WORKERS)
     def halt(self, target: str) -> None:
         """Let the task be paused in the middle of a list."""
@@ -384,6 +388,12 @@ async def test_a_control_that_is_not_the_same_any_more_is_left_alone(stage, now,
     [result] = done.record.results
     assert (result.status, result.error) == (SKIPPED, f"field field-1 (field-1) {why}; nothing was done")
     assert here.surface.effects == []
+
+
+async def test_a_disabled_control_is_scrolled(stage):
+    here = stage(answer({"function": "scroll", "arguments": {"control_id": "field-1"}}), surface=Restless)
+    here.surface.changes["field-1"] = {"enabled": False}
+    assert statuses(await acted(here)) == [("scroll", SUCCESS)]
 
 
 async def test_an_action_that_names_no_control_needs_no_look(stage):

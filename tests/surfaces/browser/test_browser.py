@@ -360,6 +360,21 @@ def test_the_wheel_and_the_pointer_move(visit, shop):
     tab.run(tab.tab.page.wait_for_function("box.scrollTop > 50"))
 
 
+def test_a_disabled_control_is_scrolled_and_hovered_over(visit, shop):
+    shop.pages["/closed"] = (
+        "<title>closed</title><textarea id='box' disabled aria-label='Terms' rows='3'>"
+        + "<br>\n" * 90
+        + "</textarea><button disabled onmouseover=\"document.title = 'over'\">Agree</button>"
+    )
+    tab = visit(f"{shop.url}/closed")
+    tab.do("scroll", "Terms")
+    tab.run(tab.tab.page.wait_for_function("box.scrollTop > 20"))
+    tab.do("hover", "Agree")
+    assert tab.look().window["title"] == "over"
+    with pytest.raises(ToolError, match="textbox 'Terms' is disabled; nothing was done"):
+        tab.do("fill", "Terms", text="x")
+
+
 def test_a_control_is_dragged_onto_another(visit, shop):
     shop.pages["/drag"] = (
         "<title>drag</title><button draggable='true'>Card</button> <button ondragover='event.preventDefault()' "
