@@ -198,12 +198,16 @@ def is_untried(request: ModelRequest) -> bool:
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
-    """Return the callable tools by name, given the visible controls."""
+    """Return the callable tools by name, given the visible controls.
+
+    An operator sees none: it may call a tool that takes no control, whatever kind has to be there.
+    """
     controls = request.observation.controls
     usable = (
         tool
         for tool in request.tools
-        if any(fits(tool, control) for control in controls) or not (tool.controls or needs_control(tool))
+        if any(fits(tool, control) for control in controls)
+        or not (needs_control(tool) or (tool.controls and (takes_control(tool) or not request.is_operator)))
     )
     return tuple(sorted(usable, key=lambda tool: tool.name))
 

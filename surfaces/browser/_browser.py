@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin
 
 from callboard.config import NetworkSettings
-from callboard.messages import AgentKind, Hazard, Look, Observation, Probe, Target, TargetKind
+from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.network import NetworkRules
 from callboard.surfaces import current_call
 from callboard.surfaces._hazard_words import of_answer
@@ -21,7 +21,7 @@ from callboard.surfaces.browser._open_browser import OpenBrowser
 from callboard.surfaces.browser._page_actions import origin_of
 from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_rules import BLANK
-from callboard.surfaces.browser._page_snapshot import MOST_TEXT
+from callboard.surfaces.browser._page_snapshot import DIALOG, MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
 from callboard.surfaces.browser._pointer_tools import KEYED, PRESSED_AT, PointerTools, hazards_at, pressed_at
 from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError, LoadingError
@@ -40,6 +40,7 @@ _PACKAGES = "pip install 'callboard[browser]'"
 _PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
 _POINTED = frozenset({"click", "check", "drag", "download"})
 _MOST_URL = 2_000
+_MOST_NAME = 200
 _GUARDED = NetworkSettings()
 _DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
 """The hazards that every call of a tool has."""
@@ -355,8 +356,11 @@ def _dialog_observation(tab: Tab, url: str) -> Observation:
     facts: dict[str, JsonValue] = {"kind": tab.dialog.type, "message": tab.dialog.message}
     if tab.dialog.type == "prompt":
         facts["answer"] = tab.dialog.default_value
+    control = Control(id="dialog", name=tab.dialog.message[:_MOST_NAME] or tab.dialog.type, kind=DIALOG)
     notes, tab.notes = (*tab.notes, "The page waits: accept_dialog or dismiss_dialog answers its dialog."), []
-    return Observation(window={"url": url, "dialog": facts}, fingerprint=f"dialog {facts!r}", notes=notes)
+    return Observation(
+        controls=(control,), window={"url": url, "dialog": facts}, fingerprint=f"dialog {facts!r}", notes=notes
+    )
 
 
 def _resources_of(url: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from callboard.surfaces.browser._page_actions import (
     pointed,
     press,
 )
-from callboard.surfaces.browser._page_snapshot import BUTTONS, FIELDS
+from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOG, FIELDS
 
 if TYPE_CHECKING:
     from callboard.surfaces.browser._page_actions import Tabs
@@ -212,7 +212,7 @@ class ControlTools:
         await note_pointer(opened, goal)
         return {}
 
-    @tool(effect=Effect.ONCE, agents=BOTH)
+    @tool(effect=Effect.ONCE, agents=BOTH, controls=(DIALOG,))
     async def accept_dialog(
         self, tab: TabId, text: Annotated[str | None, Field(description="The answer, if it asks for a text.")] = None
     ) -> Answer:
@@ -226,7 +226,7 @@ class ControlTools:
         )
         return {}
 
-    @tool(effect=Effect.ONCE, agents=BOTH)
+    @tool(effect=Effect.ONCE, agents=BOTH, controls=(DIALOG,))
     async def dismiss_dialog(self, tab: TabId) -> Answer:
         """Answer the page's dialog with Cancel, or close it."""
         opened = await self._tabs(tab)

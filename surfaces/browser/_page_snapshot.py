@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PASSWORD = "password"  # noqa: S105 - a control's state
 FILE = "file field"
 DIALOGS = frozenset({"dialog", "alertdialog"})
+DIALOG = "page dialog"
+"""The kind of an open alert, confirm or prompt. No part of a page has it."""
 TABLES = frozenset({"table", "grid", "treegrid"})
 BUTTONS = frozenset({"button", "menuitem", "menuitemcheckbox", "menuitemradio", "tab", "switch", "option", "link"})
 FIELDS = frozenset({"textbox", "searchbox", "combobox", "spinbutton"})

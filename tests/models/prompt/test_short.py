@@ -21,9 +21,10 @@ from callboard.messages import (
     TargetKind,
 )
 from callboard.models import ToolInfo
-from callboard.models.prompt._answer_schema import answer_schema, legal_statuses, own_parameters
+from callboard.models.prompt._answer_schema import answer_schema, legal_statuses, offered_tools, own_parameters
 from callboard.models.prompt._prompt import prompt_of
 from callboard.models.prompt._short import copied, likely_tools, shortened_request, tool_examples
+from callboard.surfaces.browser import BrowserSurface
 from callboard.surfaces.documents import DocumentSurface
 
 TABLE = ToolInfo(
@@ -113,6 +114,22 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     assert short["insert_chart"] == {"type", "title", "cells"}
     assert short["sort_range"] == {"by", "cells"}
     assert short["set_font"] == whole["set_font"]
+
+
+def test_tools_for_dialogs_are_offered_while_one_is_open(asks):
+    toolbox = Toolbox([BrowserSurface()], (), Lanes())
+    tab = WINDOW.model_copy(update={"address": "app/browser/tab-1", "server": "browser"})
+    page = Observation(controls=(Control(id="e1", name="Send", kind="button"),))
+    dialog = Observation(controls=(Control(id="dialog", name="Send it?", kind="page dialog"),))
+    for kind, seen, is_offered in (
+        (AgentKind.APP, page, False),
+        (AgentKind.APP, dialog, True),
+        (AgentKind.OPERATOR, Observation(), True),
+    ):
+        tools = tuple(tool.info for tool in toolbox.actions(kind, tab).values())
+        request = asks(kind=kind, request="Accept what it asks for.", tools=tools, observation=seen, memory=())
+        assert ("accept_dialog" in [tool.name for tool in offered_tools(request)]) is is_offered
+        assert ("accept_dialog" in [tool.name for tool in likely_tools(request)]) is is_offered
 
 
 def test_parameter_named_in_an_error_is_listed_from_then_on(asks):
