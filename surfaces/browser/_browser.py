@@ -17,6 +17,7 @@ from callboard.surfaces.browser._control_tools import ControlTools, pressed_by
 from callboard.surfaces.browser._form_hazards import of_press
 from callboard.surfaces.browser._launch import BrowserLaunch, find_browser
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
+from callboard.surfaces.browser._network_guard import DICTIONARY_HOST
 from callboard.surfaces.browser._open_browser import OpenBrowser
 from callboard.surfaces.browser._page_actions import origin_of
 from callboard.surfaces.browser._page_end import close_page
@@ -92,7 +93,7 @@ class BrowserSurface(Server):
             sandbox=sandbox,
             headless=headless,
             viewport=viewport,
-            network=NetworkRules(network.allow, network.deny) if network.guarded else None,
+            network=NetworkRules(network.allow, (*network.deny, DICTIONARY_HOST)) if network.guarded else None,
         )
         self._grace = self.closes_after = grace
         self._browser: OpenBrowser | None = None

@@ -10,6 +10,11 @@ Each was tried with Chromium 150 in a network namespace in which every address a
   credentials, so they get an answer that refuses them.
 - Without ``<-loopback>``, addresses of loopback are not proxied.
 - `--autofill-server-url`: the browser else sends the fields of each form to a service of its maker, through the proxy.
+- `--gaia-url`, `--gcm-*` and `--google-base-url`: the browser else asks its maker's hosts for accounts, push messages
+  and the page of a new tab, and with a profile it has the credentials of the pages there.
+- `PreconnectToSearch`: the browser else connects to its search engine with the credentials of each context. Playwright
+  disables it in browsers that it starts. The last list of features counts, so `LAUNCH_ARGUMENTS` has none.
+- No argument switches off the download of a dictionary once a text is typed; `DICTIONARY_HOST` is refused.
 - Prefetches of other sites, WebTransport, dns-prefetch and preconnect use the proxy, or do nothing.
 
 Documents of ``file:``, ``chrome:``, ``view-source:`` and ``devtools:`` are opened for the program that controls the
@@ -39,10 +44,18 @@ LAUNCH_ARGUMENTS = (
     "--autofill-server-url=http://127.0.0.1:1/",  # a port that no browser connects to
     "--disable-background-networking",
     "--disable-quic",
+    "--gaia-url=http://127.0.0.1:1/",
+    "--gcm-checkin-url=http://127.0.0.1:1/",
+    "--gcm-registration-url=http://127.0.0.1:1/",
+    "--google-base-url=http://127.0.0.1:1/",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 """The arguments that a browser needs besides its proxy."""
+DISABLED_FEATURE = "PreconnectToSearch"
+"""The feature that has to be disabled in a browser that Playwright does not start."""
+DICTIONARY_HOST = "redirector.gvt1.com"
+"""The host of the browser's dictionaries."""
 MANAGED_POLICY: dict[str, Any] = {
     "AutofillAddressEnabled": False,
     "AutofillCreditCardEnabled": False,
@@ -58,6 +71,7 @@ MANAGED_POLICY: dict[str, Any] = {
         "ProxyBypassList": NO_BYPASS,
     },
     "QuicAllowed": False,
+    "SpellcheckEnabled": False,
     "URLBlocklist": [
         "chrome-untrusted:*",
         "chrome:*",
@@ -115,7 +129,8 @@ async def missing_arguments(browser: Browser) -> tuple[str, ...]:
         command = (await session.send("SystemInfo.getInfo"))["commandLine"].replace('"', "")
     finally:
         await session.detach()
-    return tuple(argument for argument in LAUNCH_ARGUMENTS if argument not in command)
+    missing = [argument for argument in LAUNCH_ARGUMENTS if argument not in command]
+    return (*missing, *([] if DISABLED_FEATURE in command else [f"--disable-features={DISABLED_FEATURE}"]))
 
 
 def is_web_document(url: str) -> bool:

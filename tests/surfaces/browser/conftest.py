@@ -20,7 +20,7 @@ from callboard.config import NetworkSettings
 from callboard.messages import Control, Look, Observation, Target
 from callboard.surfaces import Stage
 from callboard.surfaces.browser import BrowserSurface
-from callboard.surfaces.browser._network_guard import LAUNCH_ARGUMENTS
+from callboard.surfaces.browser._network_guard import DISABLED_FEATURE, LAUNCH_ARGUMENTS
 from shop import HOME, LOOPBACK, Shop
 from support import PATIENCE
 
@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from callboard.surfaces.browser._tab import Tab
 
 NOBODY = 65_534
-FLAGS = ("--headless", "--disable-gpu", "--no-first-run", *LAUNCH_ARGUMENTS)
+FLAGS = (
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    f"--disable-features={DISABLED_FEATURE}",
+    *LAUNCH_ARGUMENTS,
+)
 
 
 def needed() -> None:

@@ -1,10 +1,12 @@
-"""Program that lists the packets of a browser that do not go to its proxy, as JSON.
+"""Program that lists what a browser sends besides the requests of its page, as JSON.
+
+These are the packets that do not go to its proxy, and the servers that it asks its proxy for by itself.
 
 It runs as root, in a network namespace of its own. There, every address is one of this machine, so each attempt to
 reach another one is a packet on loopback.
 
-Arguments: the browser's program; a list of packets, as JSON. With an empty one the browser is guarded. Otherwise it has
-a proxy and no other argument of ours, and ends as soon as it has sent these packets.
+Arguments: the browser's program; a list of what is expected, as JSON. With an empty one the browser is guarded.
+Otherwise it has a proxy and no other argument of ours, and ends as soon as it has sent all of them.
 """
 
 from __future__ import annotations
@@ -16,10 +18,16 @@ import struct
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from callboard.network import NetworkProxy, NetworkRules
 from callboard.surfaces.browser._network_guard import NO_BYPASS, context_options, launch_options
+
+if TYPE_CHECKING:
+    import h11
+
+    from callboard.network._network_proxy import ProxyAccess
 
 SETUP = (
     "link set lo up",
@@ -30,6 +38,10 @@ SETUP = (
     "route add local 0.0.0.0/0 dev lo",
 )
 PAGE = """() => {
+    document.body.innerHTML = `<form><input name=email autocomplete=email><input name=cc autocomplete=cc-number>
+        <input type=password><input type=search name=q></form><textarea></textarea>`;
+    document.querySelector('textarea').focus();
+    document.execCommand('insertText', false, 'wrongg wrods ');
     for (const rel of ['dns-prefetch', 'preconnect', 'prefetch'])
         document.head.insertAdjacentHTML('beforeend', `<link rel=${rel} href="https://${rel}.test/">`);
     document.head.insertAdjacentHTML('beforeend', `<script type=speculationrules>{"prefetch": [
@@ -44,6 +56,7 @@ PAGE = """() => {
         peer.onicegatheringstatechange = () => peer.iceGatheringState === 'complete' && resolve('complete');
     });
 }"""
+_OF_PAGE = {"198.51.100.7:3478"}
 _IPV4 = 0x0800
 _OUTGOING = 4
 
@@ -86,6 +99,22 @@ def record(packets: set[tuple[Any, ...]]) -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
+class AskedProxy(NetworkProxy):
+    """A proxy that adds the servers that it is asked for to what the browser has sent, but not those of the page."""
+
+    def __init__(self, sent: set[tuple[Any, ...]]) -> None:
+        super().__init__()
+        self._sent = sent
+
+    def authenticate(self, request: h11.Request) -> ProxyAccess | None:
+        """Note the server of a request."""
+        target = request.target.decode()
+        server = target if request.method == b"CONNECT" else urlsplit(target).netloc
+        if not server.startswith("127.") and not server.endswith((".test", ".test:443")) and server not in _OF_PAGE:
+            self._sent.add(("proxy", server))
+        return super().authenticate(request)
+
+
 async def site(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Serve an empty page."""
     await reader.readuntil(b"\r\n\r\n")
@@ -102,7 +131,7 @@ async def main(program: str, expected: str) -> None:
     leaks = set(map(tuple, json.loads(expected)))
     server = await asyncio.start_server(site, "127.0.0.2", 0)
     port = server.sockets[0].getsockname()[1]
-    proxy = NetworkProxy()
+    proxy = AskedProxy(packets)
     await proxy.open()
     access = proxy.admit(NetworkRules((f"127.0.0.2:{port}",)), lambda _: None)
     unguarded = {"proxy": {"server": proxy.server, "bypass": NO_BYPASS}}

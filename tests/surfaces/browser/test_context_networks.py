@@ -182,6 +182,12 @@ def test_other_addresses_are_refused_with_the_rule(url):
         check_address(NetworkRules(("a.example",)), url)
 
 
+def test_dictionaries_of_the_browser_are_refused():
+    surface = BrowserSurface(network=NetworkSettings(allow=("*",)))
+    with pytest.raises(ToolError, match="is refused: "):
+        check_address(surface._launch.network, "https://redirector.gvt1.com/edgedl/chrome/dict/en-us-10-1.bdic")
+
+
 def test_host_that_no_page_has_asked_for_is_not_noted():
     notes = []
     networks = ContextNetworks(NetworkRules(), None, lambda name, text: notes.append((name, text)))

@@ -24,6 +24,8 @@ import pytest_asyncio
 
 from callboard.network import NetworkProxy, NetworkRules
 from callboard.surfaces.browser._network_guard import (
+    DICTIONARY_HOST,
+    DISABLED_FEATURE,
     LAUNCH_ARGUMENTS,
     context_options,
     guard_documents,
@@ -44,6 +46,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 PACKETS, POLICY = (Path(__file__).with_name(name) for name in ("packets.py", "managed_policy.py"))
 PAST_PROXY = [["udp", "198.51.100.6", 3478], ["dns", "stun.test"], ["dns", "turn.test"]]
 """Packets that a page makes a browser send that has a proxy, and no other argument of ours."""
+OWN_REQUESTS = [["proxy", "accounts.google.com:443"]]
+"""The servers that it asks its proxy for."""
+DICTIONARY = ["proxy", f"{DICTIONARY_HOST}:443"]
 NAMESPACE = ["unshare", "--mount", "--net", "--"]
 
 
@@ -417,12 +422,15 @@ async def test_documents_of_the_web_are_shown(url, is_shown):
     assert is_web_document(url) is is_shown
 
 
-@pytest.mark.parametrize("leaks", [[], PAST_PROXY], ids=["guarded", "unguarded"])
+@pytest.mark.parametrize("leaks", [[], PAST_PROXY + OWN_REQUESTS], ids=["guarded", "unguarded"])
 async def test_browser_sends_packets_to_the_proxy_alone(requires_namespaces, leaks):
-    """In a network of its own, in which every address answers, all packets of the browser are seen."""
+    """In a network of its own, in which every address answers, all packets of the browser are seen.
+
+    The proxy is asked for nothing but what the page asks for, and refuses the browser's dictionary.
+    """
     packets = await output_of(PACKETS, json.dumps(leaks))
     assert all(packet in packets for packet in leaks)
-    assert leaks or packets == []
+    assert leaks or [packet for packet in packets if packet != DICTIONARY] == []
 
 
 async def test_managed_policy_blocks_other_schemes(requires_namespaces):
@@ -434,7 +442,11 @@ async def test_managed_policy_blocks_other_schemes(requires_namespaces):
 
 
 async def test_missing_arguments_of_a_running_browser_are_named(world):
-    assert await missing_arguments(world.browser) == ()
+    assert await missing_arguments(world.browser) == ()  # Playwright disables the feature
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("callboard.surfaces.browser._network_guard.DISABLED_FEATURE", "Another")
+        assert await missing_arguments(world.browser) == ("--disable-features=Another",)
+    assert DISABLED_FEATURE not in "".join(LAUNCH_ARGUMENTS)  # the list would replace Playwright's
 
 
 async def test_arguments_of_a_start_hold_for_every_context(world):
