@@ -78,6 +78,17 @@ def test_a_browser_is_taken_over_with_its_tabs_and_then_ends(shop, opened, tabs_
     assert ended(runtime)
 
 
+def test_record_of_tabs_is_readable_by_its_user_alone(shop, opened, run, tmp_path):
+    record = tmp_path / "journal.db.surfaces" / "browser" / "tabs.json"
+    with opened(tmp_path / "journal.db", executable="chromium", sandbox=SANDBOX) as surface:
+        tab = run(surface._browser.new_tab("a conversation"))
+        run(tab.page.goto(f"{shop.url}/order?item=cup"))
+        assert "item=cup" in record.read_text()
+        assert record.stat().st_mode & 0o777 == 0o600
+        run(tab.page.close())
+        assert "item=cup" not in record.read_text()
+
+
 def test_the_addresses_of_a_lost_browser_are_opened_again(shop, opened, tabs_of, tmp_path):
     tab_id, runtime = killed_program(tmp_path / "journal.db", f"{shop.url}/order?item=cup")
     facts = json.loads((tmp_path / "journal.db.surfaces" / "browser" / "browser.json").read_text())
