@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from callboard.messages import Foreseen, Intent
     from callboard.surfaces._stage import Stage
-    from callboard.surfaces.browser._page_snapshot import PageNode
+    from callboard.surfaces.browser._page_snapshot import PageNode, PageSnapshot
     from callboard.surfaces.browser._tab import Tab
 
 _PACKAGES = "pip install 'callboard[browser]'"
@@ -42,6 +42,8 @@ _PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
 _POINTED = frozenset({"click", "check", "drag", "download"})
 _MOST_URL = 2_000
 _MOST_NAME = 200
+_MOST_PICTURES = 3
+"""The pictures that are taken of a page whose fields move."""
 _GUARDED = NetworkSettings()
 _DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
 """The hazards that every call of a tool has."""
@@ -320,11 +322,13 @@ class BrowserSurface(Server):
 
 async def _observation(tab: Tab, look: Look) -> Observation:
     """Observe a page that answers."""
-    snapshot = await tab.snapshot(boxes=True)
+    snapshot, picture = await tab.snapshot(boxes=True), None
+    if look.picture:
+        snapshot, picture = await _pictured(tab, snapshot)
     controls = snapshot.controls()
     if look.shown or tab.boxes is None:
         tab.boxes = {control.id: control.box for control in controls if control.box is not None}
-    text, most = snapshot.text(), min(MOST_TEXT, look.budget.text)
+    text, most = snapshot.text(), min(MOST_TEXT, look.budget.text) if look.shown else look.budget.text
     notes = tab.notes if look.shown else []
     if look.shown:
         tab.notes = []
@@ -335,10 +339,26 @@ async def _observation(tab: Tab, look: Look) -> Observation:
         controls=controls,
         text=text[:most],
         window=facts,
-        picture=await tab.picture() if look.picture else None,
+        picture=picture,
         fingerprint=snapshot.fingerprint(),
         notes=tuple(notes),
     )
+
+
+async def _pictured(tab: Tab, snapshot: PageSnapshot) -> tuple[PageSnapshot, bytes | None]:
+    """Take a picture, and return it with the snapshot whose fields are where the picture has them.
+
+    A field that holds a secret is made black at its place. If fields keep moving, there is no picture.
+    """
+    for _ in range(_MOST_PICTURES):
+        picture, places = await tab.picture(), snapshot.filled_boxes()
+        if not places:
+            return snapshot, picture
+        snapshot = await tab.snapshot(boxes=True)
+        if snapshot.filled_boxes() == places:
+            return snapshot, picture
+    tab.note("There is no picture: fields with texts move on the page, and what they hold could be seen beside them.")
+    return snapshot, None
 
 
 def _opened_address(arguments: Mapping[str, JsonValue]) -> str:

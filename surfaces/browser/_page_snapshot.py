@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
@@ -37,6 +39,22 @@ _STATES = ("checked", "pressed", "selected", "expanded", "invalid")
 _INLINE = frozenset({"text", "link", "strong", "emphasis", "code", "insertion", "deletion", "superscript", "subscript"})
 _CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+class Inset(NamedTuple):
+    """The place of a frame's content in a picture, or in the frame's box."""
+
+    x: float = 0.0
+    y: float = 0.0
+    across: float = 1.0
+    """The factor by which the content is wider than its own pixels say."""
+    down: float = 1.0
+
+    def outside(self, x: int, y: int, width: int, height: int) -> Box:
+        """Return the box of a part of the content, whole pixels around it."""
+        left, top = math.floor(self.x + x * self.across), math.floor(self.y + y * self.down)
+        right, bottom = self.x + (x + width) * self.across, self.y + (y + height) * self.down
+        return Box(x=left, y=top, width=math.ceil(right - left), height=math.ceil(bottom - top))
 
 
 @dataclass(eq=False)
@@ -141,11 +159,11 @@ class PageSnapshot:
     Args:
         text: Playwright's accessibility snapshot with refs, as YAML.
         url: The page's address.
-        passwords: The refs of password fields, whose values are left out.
-        files: The refs of fields for files.
+        passwords: The refs of password fields, whose values are left out; None: all fields may be one.
+        files: The refs of fields for files; None if they are not known.
         suffixes: The suffix of the ids of controls in the page itself, and in its frames. It differs between documents,
             since refs start again in each document.
-        insets: The distances of a frame's content from the upper left corner of its box, by the frame's ref.
+        insets: The places of the contents of frames in their boxes, by the frames' refs.
 
     Raises:
         ToolError: If the snapshot can't be read.
@@ -156,27 +174,27 @@ class PageSnapshot:
         text: str,
         url: str = "",
         *,
-        passwords: Collection[str] = (),
-        files: Collection[str] = (),
+        passwords: Collection[str] | None = (),
+        files: Collection[str] | None = (),
         suffixes: tuple[str, str] = ("", ""),
-        insets: Mapping[str, tuple[int, int]] | None = None,
+        insets: Mapping[str, Inset] | None = None,
     ) -> None:
         self.url = url
         self._passwords = passwords
-        self._files = files
+        self._files = files or ()
         self._suffixes = suffixes
         self._insets = insets or {}
         try:
             items = yaml.load(text, Loader=_LOADER) or []  # noqa: S506 - it makes only texts, lists and mappings
             self.root = PageNode("document")
-            self._add(self.root, items, (0, 0))
+            self._add(self.root, items, Inset())
         except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
             msg = f"the page's parts can't be listed: {type(error).__name__}"
             raise ToolError(msg) from error
         self.nodes = list(self.root.below())
         self._by_id = {self.id_of(node): node for node in self.nodes if node.ref}
 
-    def _add(self, parent: PageNode, items: list[Any], origin: tuple[int, int]) -> None:
+    def _add(self, parent: PageNode, items: list[Any], frame: Inset) -> None:
         for item in items:
             key, value = next(iter(item.items())) if isinstance(item, dict) else (item, "")
             if key.startswith("/"):
@@ -188,14 +206,13 @@ class PageSnapshot:
                 raise ValueError(msg)
             marks = dict(_MARK.findall(match["marks"]))
             node = PageNode(match["role"], json.loads(match["name"] or '""'), marks, parent=parent)
-            node.is_password = node.ref in self._passwords
+            node.is_password = node.role in FIELDS if self._passwords is None else node.ref in self._passwords
             node.is_file = node.ref in self._files
             if "box" in marks:
-                x, y, width, height = map(int, marks.pop("box").split(","))
-                node.box = Box(x=origin[0] + x, y=origin[1] + y, width=width, height=height)
+                node.box = frame.outside(*map(int, marks.pop("box").split(",")))
             parent.children.append(node)
             if isinstance(value, list):
-                self._add(node, value, self._origin(node, origin))
+                self._add(node, value, self._inside(node, frame))
             elif not node.is_password:
                 node.text = value
             if node.is_password:
@@ -204,12 +221,17 @@ class PageSnapshot:
                 selected = [child.name for child in node.children if "selected" in child.marks]
                 node.text = " ".join((*(child.text for child in node.children if child.role == "text"), *selected))
 
-    def _origin(self, node: PageNode, origin: tuple[int, int]) -> tuple[int, int]:
+    def _inside(self, node: PageNode, frame: Inset) -> Inset:
         """Return the place of the content of a node, in the picture."""
         if node.role != "iframe" or node.box is None:
-            return origin
-        x, y = self._insets.get(node.ref, (0, 0))
-        return node.box.x + x, node.box.y + y
+            return frame
+        inset = self._insets.get(node.ref, Inset())
+        return Inset(
+            node.box.x + inset.x * frame.across,
+            node.box.y + inset.y * frame.down,
+            frame.across * inset.across,
+            frame.down * inset.down,
+        )
 
     def id_of(self, node: PageNode) -> str:
         """Return the id of a control."""
@@ -219,7 +241,7 @@ class PageSnapshot:
         """Return the part with a control's id; None if it is gone."""
         return self._by_id.get(control_id)
 
-    @property
+    @functools.cached_property
     def focused(self) -> PageNode | None:
         """The part that has the focus."""
         return next((node for node in reversed(self.nodes) if "active" in node.marks and node.ref), None)
@@ -227,6 +249,11 @@ class PageSnapshot:
     def controls(self) -> tuple[Control, ...]:
         """Return the controls, in reading order."""
         return tuple(self._control(node) for node in self.nodes if node.is_control)
+
+    def filled_boxes(self) -> dict[str, Box | None]:
+        """Return the places of the fields with texts, and of password fields, by their ids."""
+        nodes = [node for node in self.nodes if node.is_password or (node.role in FIELDS and node.text)]
+        return {self.id_of(node): node.box for node in nodes}
 
     def _control(self, node: PageNode) -> Control:
         states = [state for state in _STATES if state in node.marks]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import math
+import re
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.browser._page_snapshot import PageSnapshot
+from callboard.surfaces.browser._page_snapshot import Inset, PageSnapshot
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 
 if TYPE_CHECKING:
@@ -35,9 +37,13 @@ _STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cs
 _MOST_REQUESTS = 1_000
 _MOST_FIELDS = 20
 _MOST_NOTES = 20
+_LONG_SNAPSHOT = 50_000
+"""The characters above which a snapshot is read in a thread, so that other tasks go on meanwhile."""
 _INSET = """frame => {
-    const style = getComputedStyle(frame);
-    return [frame.clientLeft + parseFloat(style.paddingLeft), frame.clientTop + parseFloat(style.paddingTop)];
+    const style = getComputedStyle(frame), box = frame.getBoundingClientRect();
+    const across = box.width / frame.offsetWidth || 1, down = box.height / frame.offsetHeight || 1;
+    return [(frame.clientLeft + parseFloat(style.paddingLeft)) * across,
+        (frame.clientTop + parseFloat(style.paddingTop)) * down, across, down];
 }"""
 
 
@@ -288,36 +294,41 @@ class Tab:
         if self.page.is_closed():
             msg = f"{self.id} is closed"
             raise ToolError(msg)
-        async with self._looking:
-            return await self.run(self._snapshot(boxes=boxes), LOOK_SECONDS)
+        return await self.run(self._snapshot(boxes=boxes), LOOK_SECONDS)
 
     async def _snapshot(self, *, boxes: bool) -> PageSnapshot:
-        passwords, files = [await self._fields(kind) for kind in ("password", "file")]  # refs are of the last snapshot
-        text = await self.page.aria_snapshot(mode="ai", boxes=boxes, timeout=LOOK_SECONDS * 1000)
-        insets = await self._insets(text) if boxes else {}
+        async with self._looking:  # also until the end of one that is no longer waited for: they would pile up
+            # First, since refs are of the last snapshot
+            passwords, files = [await self._fields(kind) for kind in ("password", "file")]
+            text = await self.page.aria_snapshot(mode="ai", boxes=boxes, timeout=LOOK_SECONDS * 1000)
+            insets = await self._insets(text) if boxes else {}
         whole, frames = map(_suffix, self.documents)
-        return PageSnapshot(
-            text, self.page.url, passwords=passwords, files=files, suffixes=(whole, frames), insets=insets
+        read = functools.partial(
+            PageSnapshot, text, self.page.url, passwords=passwords, files=files, suffixes=(whole, frames), insets=insets
         )
+        return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
 
-    async def _fields(self, kind: str) -> set[str]:
-        """Return the refs of all fields of a type without a role."""
+    async def _fields(self, kind: str) -> set[str] | None:
+        """Return the refs of all fields of a type without a role; None if there are too many to ask for."""
         refs: set[str] = set()
         for frame in self.page.frames:
             fields = frame.locator(f"input[type={kind}]")
             with contextlib.suppress(Exception):  # a frame may be gone by now
-                for number in range(min(await fields.count(), _MOST_FIELDS)):
+                count = await fields.count()
+                if count > _MOST_FIELDS:
+                    return None
+                for number in range(count):
                     text = await fields.nth(number).aria_snapshot(mode="ai", timeout=LOOK_SECONDS * 1000)
                     refs |= {node.ref for node in PageSnapshot(text).nodes}
         return refs
 
-    async def _insets(self, text: str) -> dict[str, tuple[int, int]]:
-        insets: dict[str, tuple[int, int]] = {}
-        for node in PageSnapshot(text).nodes if "- iframe " in text else ():
-            if node.role == "iframe" and node.ref:
-                with contextlib.suppress(Exception):  # as above
-                    x, y = await self.page.locator(f"aria-ref={node.ref}").evaluate(_INSET, timeout=1_000)
-                    insets[node.ref] = (round(x), round(y))
+    async def _insets(self, text: str) -> dict[str, Inset]:
+        """Return the places of the contents of frames, by the frames' refs."""
+        insets: dict[str, Inset] = {}
+        for ref in re.findall(r"^ *- '?iframe [^\n]*?\[ref=(\w+)\]", text, re.MULTILINE):
+            with contextlib.suppress(Exception):  # as above
+                inset = await self.page.locator(f"aria-ref={ref}").evaluate(_INSET, timeout=1_000)
+                insets[ref] = Inset(*inset)
         return insets
 
     async def picture(self) -> bytes:
