@@ -27,7 +27,7 @@ from callboard.surfaces.browser._network_guard import NO_BYPASS, context_options
 if TYPE_CHECKING:
     import h11
 
-    from callboard.network._network_proxy import ProxyAccess
+    from callboard.network import ProxyAccess
 
 SETUP = (
     "link set lo up",
