@@ -42,8 +42,11 @@ class RequestTarget:
 
     @property
     def default_ports(self) -> tuple[int, ...]:
-        """The ports that a rule without a port allows."""
-        return (HTTP_PORT,) if self.path else (HTTPS_PORT,)
+        """The ports that a rule without a port allows.
+
+        WebSockets without encryption are tunnelled, too.
+        """
+        return (HTTP_PORT,) if self.path else (HTTPS_PORT, HTTP_PORT)
 
     @property
     def authority(self) -> str:

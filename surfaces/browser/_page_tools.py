@@ -6,7 +6,7 @@ import asyncio
 import mimetypes
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -36,26 +36,42 @@ _DOWNLOAD_SECONDS, _OFFER_SECONDS = 300.0, 15.0
 _LARGEST, _LARGEST_UPLOAD = 100_000_000, 50_000_000
 """The largest files that are fetched and sent, in bytes; the second is Playwright's limit."""
 _ROWS = """(table, most) => {
-    const isTable = table instanceof HTMLTableElement, grid = [], merged = [];
-    const rows = isTable ? [...table.rows] : [...table.querySelectorAll('[role=row]')];
+    const grids = 'table,[role=table],[role=grid],[role=treegrid]', grid = [];
+    const cellRoles = '[role=cell],[role=gridcell],[role=columnheader],[role=rowheader]';
+    const isShown = part => part.checkVisibility({visibilityProperty: true});
+    const rows = [...table.querySelectorAll('tr,[role=row]')]
+        .filter(row => row.closest(grids) === table && isShown(row));
+    const cellsOf = row => [...(row instanceof HTMLTableRowElement ? row.cells : row.querySelectorAll(cellRoles))]
+        .filter(cell => cell.closest(grids) === table && isShown(cell));
+    const textOf = cell => {
+        const fields = [...cell.querySelectorAll('input,textarea,select,img[alt]')].filter(isShown);
+        if (!fields.length) return cell.innerText.trim();
+        const copy = cell.cloneNode(true);
+        for (const field of copy.querySelectorAll('input,textarea,select')) field.remove();
+        const values = fields.map(field => field instanceof HTMLImageElement ? field.alt
+            : field.type === 'password' ? '' : ['checkbox', 'radio'].includes(field.type) ? String(field.checked)
+            : field instanceof HTMLSelectElement ? [...field.selectedOptions].map(option => option.label).join(', ')
+            : field.value);
+        return [copy.textContent.replace(/\\s+/g, ' '), ...values].map(text => text.trim()).filter(Boolean).join(' ');
+    };
     rows.slice(0, most).forEach((row, number) => {
-        const cells = isTable ? [...row.cells]
-            : [...row.querySelectorAll('[role=cell],[role=gridcell],[role=columnheader],[role=rowheader]')];
-        const line = grid[number] = grid[number] || [];
+        const line = grid[number] = grid[number] || [], left = Math.min(rows.length, most) - number;
         let column = 0;
-        for (const cell of cells) {
+        for (const cell of cellsOf(row)) {
             while (line[column] !== undefined) column++;
-            const text = cell.innerText.trim(), wide = cell.colSpan || 1;
-            const high = Math.min(cell.rowSpan || 1, Math.min(rows.length, most) - number);
+            const text = textOf(cell), wide = Math.min(cell.colSpan || 1, 1000);
+            const high = Math.min(cell.rowSpan === 0 ? left : cell.rowSpan || 1, left);
             for (let down = 0; down < high; down++) {
                 const other = grid[number + down] = grid[number + down] || [];
-                for (let across = 0; across < Math.min(wide, 1000); across++) other[column + across] = text;
+                for (let across = 0; across < wide; across++) other[column + across] = text;
             }
         }
     });
-    const isHeader = row => !!row && (row.parentElement?.tagName === 'THEAD' ||
-        [...row.children].every(cell => cell.tagName === 'TH' || cell.getAttribute('role') === 'columnheader'));
-    return {rows: grid.map(line => [...line].map(text => text ?? '')), total: rows.length, header: isHeader(rows[0])};
+    const isHeader = row => !!row && (row.parentElement?.tagName === 'THEAD' || cellsOf(row).every(
+        cell => cell.tagName === 'TH' || cell.getAttribute('role') === 'columnheader'));
+    const first = grid.findIndex(line => line.some(Boolean)), lines = grid.slice(Math.max(first, 0));
+    return {rows: lines.map(line => [...line].map(text => text ?? '')), total: rows.length - Math.max(first, 0),
+        header: first >= 0 && isHeader(rows[first])};
 }"""
 
 
@@ -95,7 +111,10 @@ class PageTools:
         """Read a table as a header and rows; merged cells repeat."""
         opened = await self._tabs(tab)
         target = await element(opened, control_id, may_be_disabled=True)
-        table: dict[str, Any] = await opened.run(target.handle.evaluate(_ROWS, _MOST_ROWS))
+        table = await opened.run(target.handle.evaluate(_ROWS, _MOST_ROWS))
+        if not isinstance(table, dict):  # the page may have changed what its scripts use
+            msg = "the page's scripts keep the table from being read: read gives its text"
+            raise ToolError(msg)
         rows: list[list[str]] = table["rows"]
         width = max(map(len, rows), default=0)
         fitting_rows = [[*row, *([""] * (width - len(row)))] for row in rows[: _MOST_CELLS // max(width, 1)]]

@@ -344,7 +344,7 @@ async def test_name_with_one_refused_address_is_refused(opened):
         ("GET http://[::ffff:127.0.0.1]/", "its address is loopback, and no rule names it"),
         ("CONNECT 169.254.169.254:443", "its address is link-local, and no rule names it"),
         ("CONNECT example.org:22", "no rule names its port 22"),
-        ("CONNECT example.org:80", "no rule names its port 80"),
+        ("CONNECT example.org:8080", "no rule names its port 8080"),
         ("GET http://example.org:8080/", "no rule names its port 8080"),
         ("GET http://denied.test/", "denied by 'denied.test'"),
     ],
