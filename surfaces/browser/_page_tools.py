@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
+import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -156,7 +158,8 @@ class PageTools:
             raise ToolError(msg)
         parts = Path(name).parts
         path = self._workspace
-        if not parts or Path(name).is_absolute() or ".." in parts or any(part.startswith(".") for part in parts):
+        is_inside = parts and not Path(name).is_absolute() and ".." not in parts and "\0" not in name
+        if not is_inside or any(part.startswith(".") for part in parts):
             msg = f"{name!r} is not in the workspace"
             raise ToolError(msg)
         for part in parts:
@@ -166,6 +169,11 @@ class PageTools:
                 raise ToolError(msg)
         try:
             with open_file(path) as file:
+                facts = os.fstat(file.fileno())
+                if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
+                    kind = "has other names, which may be outside the workspace" if facts.st_nlink > 1 else "is no file"
+                    msg = f"{name!r} is not uploaded: it {kind}"
+                    raise ToolError(msg)
                 content = file.read(_LARGEST_UPLOAD + 1)
         except OSError as error:
             msg = f"{name!r} can't be read in the workspace: {error.strerror}"

@@ -230,12 +230,16 @@ def test_a_download_is_refused_unless_it_is_the_call(visit, shop):
         pass
 
 
-def test_uploads_are_from_the_workspace_only(visit, shop, workspace):
+def test_uploads_are_from_the_workspace_only(visit, shop, workspace, tmp_path):
     tab = visit(f"{shop.url}/order?enctype=multipart/form-data")
     (workspace / "note.txt").write_text("hello")
     (workspace / "link.txt").symlink_to("/etc/passwd")
     (workspace / "folder").symlink_to("/etc")
-    for name in ("../x", "/etc/passwd", "link.txt", "folder/passwd", "absent.txt", ".hidden"):
+    os.mkfifo(workspace / "pipe")
+    (tmp_path / "outside.txt").write_text("outside")
+    (workspace / "second.txt").hardlink_to(tmp_path / "outside.txt")
+    outside = ("../x", "/etc/passwd", "link.txt", "folder/passwd", "second.txt")
+    for name in (*outside, "absent.txt", ".hidden", "a\0b", "pipe"):
         with pytest.raises(ToolError):
             tab.do("upload", "Note", files=[name])
     assert tab.control("Note").kind == "file field"
