@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from callboard.config._section import Section, Span
 from callboard.network import EVERY_HOST, HostRule
@@ -37,7 +38,17 @@ class NetworkSettings(Section):
 
 
 def _as_network(value: object) -> object:
+    if isinstance(value, str) and value != "unguarded":
+        msg = "write the rules (`allow: [...]`, `deny: [...]`), or `unguarded`"
+        raise ValueError(msg)
     return {"guarded": False} if value == "unguarded" else value
+
+
+def _as_viewport(value: str) -> str:
+    if re.fullmatch(r"[1-9]\d{2,3}x[1-9]\d{2,3}", value) is None:
+        msg = "write a width and a height of 100 to 9999 pixels, such as 1280x800"
+        raise ValueError(msg)
+    return value
 
 
 class BrowserSettings(Section):
@@ -58,7 +69,7 @@ class BrowserSettings(Section):
     """Whether the browser isolates pages from this machine. It can't as root: run as another user instead."""
     headless: bool = True
     """Whether the browser has no windows."""
-    viewport: str = Field(default="1280x800", pattern=r"^[1-9]\d{2,3}x[1-9]\d{2,3}$")
+    viewport: Annotated[str, AfterValidator(_as_viewport)] = "1280x800"
     """The width and height of pages, in pixels."""
     network: Annotated[
         NetworkSettings, BeforeValidator(_as_network, json_schema_input_type=Literal["unguarded"] | NetworkSettings)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin
 
 from callboard.config import NetworkSettings
-from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, Target, TargetKind
+from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, SettingsError, Target, TargetKind
 from callboard.network import NetworkRules
 from callboard.surfaces import current_call
 from callboard.surfaces._hazard_words import of_answer
@@ -15,7 +15,7 @@ from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
 from callboard.surfaces.browser._control_tools import ControlTools, pressed_by
 from callboard.surfaces.browser._form_hazards import of_press
-from callboard.surfaces.browser._launch import BrowserLaunch, find_browser
+from callboard.surfaces.browser._launch import PLAYWRIGHT, BrowserLaunch, find_browser
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
 from callboard.surfaces.browser._network_guard import DICTIONARY_HOST
 from callboard.surfaces.browser._open_browser import OpenBrowser
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.browser._tab import Tab
 
 _PACKAGES = "pip install 'callboard[browser]'"
+_PLAYWRIGHTS = "playwright install chromium"
 _PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
 _POINTED = frozenset({"click", "check", "drag", "download"})
 _MOST_URL = 2_000
@@ -99,6 +100,7 @@ class BrowserSurface(Server):
         )
         self._grace = self.closes_after = grace
         self._browser: OpenBrowser | None = None
+        self._workspace = workspace
         self._parts = (
             NavigationTools(self._tab),
             ControlTools(self._tab),
@@ -113,9 +115,8 @@ class BrowserSurface(Server):
         executable = options.get("executable")
         if options.get("cdp_url") is None:
             program = executable or "chromium"
-            needs.append(
-                Need(what=f"the program {program!r}", met=find_browser(program) is not None, command=_PROGRAMS)
-            )
+            command = _PLAYWRIGHTS if program == PLAYWRIGHT else _PROGRAMS
+            needs.append(Need(what=f"the program {program!r}", met=find_browser(program) is not None, command=command))
         return needs
 
     async def open(self, stage: Stage) -> None:
@@ -130,6 +131,9 @@ class BrowserSurface(Server):
             ToolError: If it can't be reached.
         """
         self._launch.check()
+        if self._workspace is not None and not self._workspace.is_dir():
+            msg = f"browser.workspace: there is no folder {str(self._workspace)!r}: make it, or leave the setting out"
+            raise SettingsError(msg)
         self._browser = OpenBrowser(self._launch, stage.folder, self._grace if stage.lasting else 0.0)
         await self._browser.open()
 

@@ -68,6 +68,9 @@ class BrowserLaunch:
                     f"`browser.network`: leave `profile` out, {_UNGUARDED}"
                 )
                 raise SettingsError(msg)
+        elif isinstance(self.profile, Path) and self.profile.exists() and not self.profile.is_dir():
+            msg = f"browser.profile: {str(self.profile)!r} is no folder: name one, which is made if it is missing"
+            raise SettingsError(msg)
         elif self.sandbox and os.geteuid() == 0:
             msg = (
                 "the browser's sandbox does not work as root, and without it a page may control this machine: run as "

@@ -16,14 +16,14 @@ from callboard.surfaces.browser._held_browser import HeldBrowser
 from callboard.surfaces.browser._launch import SHARED
 from callboard.surfaces.browser._network_guard import guard_documents
 from callboard.surfaces.browser._page_rules import apply_page_rules, is_page
-from callboard.surfaces.browser._playwright_errors import as_tool_error
+from callboard.surfaces.browser._playwright_errors import as_tool_error, reason_for_model
 from callboard.surfaces.browser._tab import Tab
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from playwright.async_api import Browser, BrowserContext, Page, Playwright
+    from playwright.async_api import Browser, BrowserContext, BrowserType, Page, Playwright
 
     from callboard.network import Refusal
     from callboard.surfaces.browser._launch import BrowserLaunch
@@ -92,13 +92,22 @@ class OpenBrowser:
             if self._held is not None:
                 browser = await chromium.connect(self._held.endpoint, timeout=seconds)
             else:
-                url, is_shared = str(self._launch.cdp_url), self._launch.profile == SHARED
-                browser = await chromium.connect_over_cdp(url, timeout=seconds, no_defaults=is_shared)
+                browser = await self._running(chromium)
                 await self._launch.check_running(browser)
             self._browser = browser
             await self._networks.open()
             await self._find_tabs(browser)
         await self._reopen()
+
+    async def _running(self, chromium: BrowserType) -> Browser:
+        from playwright.async_api import Error
+
+        url, is_shared = str(self._launch.cdp_url), self._launch.profile == SHARED
+        try:
+            return await chromium.connect_over_cdp(url, timeout=_CONNECT_SECONDS * 1000, no_defaults=is_shared)
+        except Error as error:
+            msg = f"browser.cdp_url: no browser answers at {url}: {reason_for_model(str(error))}"
+            raise ToolError(msg) from error
 
     def _refused(self, context: str, refusal: Refusal) -> None:
         self._networks.refused(context, refusal)

@@ -575,7 +575,7 @@ def test_a_subclass_reads_its_own_file_and_load_another(write, tmp_path):
         ("{allow: ['a b']}", "browser.network.allow: 'a b' is no host"),
         ("{deny: ['localhost:99999']}", "browser.network.deny: 'localhost:99999': 99999 is no port"),
         ("{alow: ['*']}", "browser.network.alow: unknown key; did you mean 'allow'?"),
-        ("open", "browser.network: Input should be a valid dictionary"),
+        ("open", "browser.network: write the rules (`allow: [...]`, `deny: [...]`), or `unguarded`"),
     ],
 )
 def test_invalid_network_rule_is_an_error_with_its_key(write, network, reason):
