@@ -20,7 +20,6 @@ from callboard.surfaces.browser._navigation_tools import NavigationTools, full_a
 from callboard.surfaces.browser._network_guard import DICTIONARY_HOST
 from callboard.surfaces.browser._open_browser import OpenBrowser
 from callboard.surfaces.browser._page_actions import origin_of
-from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import DIALOG, MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
@@ -170,7 +169,7 @@ class BrowserSurface(Server):
         try:
             await open_address(tab, address)
         except BaseException:
-            await close_page(tab.page)
+            await tab.close()
             raise
         return self._target(tab)
 
@@ -180,9 +179,7 @@ class BrowserSurface(Server):
         Raises:
             ToolError: If it does not answer.
         """
-        tab = await self._tab(target.id)
-        tab.dialog = None
-        await tab.run(close_page(tab.page))
+        await (await self._tab(target.id)).close()
 
     async def observe(self, target: Target, look: Look) -> Observation:  # type: ignore[override]
         """Observe a tab: its controls, its readable text, and its picture.

@@ -223,6 +223,7 @@ class ControlTools:
             opened,
             lambda: opened.answer_dialog(accept=True, text=text),
             may_send=opened.may_send,  # the action that opened the dialog was ruled on
+            answers=True,
         )
         return {}
 
@@ -230,5 +231,5 @@ class ControlTools:
     async def dismiss_dialog(self, tab: TabId) -> Answer:
         """Answer the page's dialog with Cancel, or close it."""
         opened = await self._tabs(tab)
-        await commit(opened, lambda: opened.answer_dialog(accept=False), may_send=opened.may_send)
+        await commit(opened, lambda: opened.answer_dialog(accept=False), may_send=opened.may_send, answers=True)
         return {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
-import functools
 import time
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -13,11 +12,10 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import Field
 
 from callboard.messages import Effect
-from callboard.surfaces import current_call
+from callboard.surfaces import committing, current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._context_networks import check_address
 from callboard.surfaces.browser._page_actions import BOTH, Answer, TabId, commit, element, origin_of
-from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 from callboard.surfaces.browser._tab import LoadingError
 
@@ -216,7 +214,9 @@ class NavigationTools:
         if not opened.owner:
             msg = "this tab was opened by a person, and stays"
             raise ToolError(msg)
-        await commit(opened, functools.partial(close_page, opened.page), once=False)
+        with committing():  # unless its call was stopped
+            pass
+        await opened.close()
         return {}
 
 

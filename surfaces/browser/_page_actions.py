@@ -209,6 +209,7 @@ async def commit(
     *,
     once: bool = True,
     may_send: bool | None = None,
+    answers: bool = False,
 ) -> None:
     """Do an action, unless its call was stopped.
 
@@ -218,11 +219,16 @@ async def commit(
         target: The control that it is about, for messages.
         once: Whether it must not be repeated: it is noted before, for a recovery.
         may_send: Whether the page may send forms from now on; None: as the policy has ruled on the call.
+        answers: Whether it answers the page's dialog; any other action has to wait for that.
 
     Raises:
+        DialogOpenError: If the page waits for the answer to a dialog; nothing was done.
         LeaseVoidError: If the call was stopped.
         ToolError: If it fails; the text gives the reason.
     """
+    if not answers:
+        tab.check_no_dialog()
+        tab.dialogs = 0
     call = current_call()
     if once and call.id:
         await asyncio.to_thread(call.note, BEGUN)

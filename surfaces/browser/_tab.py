@@ -10,7 +10,9 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from callboard.config import HostLog
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_snapshot import Inset, PageSnapshot
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from callboard.network import NetworkRules
 
 _T = TypeVar("_T")
+_log = HostLog()
 LOOK_SECONDS = 20.0
 """The time limit for a page to be looked at: one that computes does not answer."""
 _GIVE_UP_SECONDS = 1.0
@@ -39,6 +42,8 @@ _MOST_FIELDS = 20
 _MOST_NOTES = 20
 _LONG_SNAPSHOT = 50_000
 """The characters above which a snapshot is read in a thread, so that other tasks go on meanwhile."""
+_MOST_DIALOGS = 10
+"""The dialogs that a page may show in a row, without another action; with the next one, it is closed."""
 _INSET = """frame => {
     const style = getComputedStyle(frame), box = frame.getBoundingClientRect();
     const across = box.width / frame.offsetWidth || 1, down = box.height / frame.offsetHeight || 1;
@@ -101,6 +106,8 @@ class Tab:
         """The numbers of documents that it and its frames have shown, which ids of controls tell apart."""
         self.dialog: Dialog | None = None
         """The dialog that the page shows."""
+        self.dialogs = 0
+        """The number of dialogs since the last action other than an answer."""
         self.offer: asyncio.Future[Download] | None = None
         """The download that a call waits for."""
         self.notes: list[str] = []
@@ -145,7 +152,11 @@ class Tab:
 
     def _on_dialog(self, dialog: Dialog) -> None:
         self.dialog = dialog
+        self.dialogs += 1
         self._dialog_opened.set()
+        if self.dialogs > _MOST_DIALOGS and self.owner:  # a page in a loop answers nothing else
+            _log.warning("a page showed more than %d dialogs in a row; its tab %s is closed", _MOST_DIALOGS, self.id)
+            asyncio.ensure_future(self.close()).add_done_callback(_forget)
 
     def _on_download(self, download: Download) -> None:
         self._loading.pop(self.page.main_frame, None)
@@ -229,7 +240,7 @@ class Tab:
                 raise DialogOpenError(self.dialog)
             if self.loads:
                 raise LoadingError(self.loads)
-            msg = f"the page does not answer within {seconds:g} s"
+            msg = "the page does not answer" + (f" within {seconds:g} s" if seconds is not None else "")
             raise ToolError(msg)
         with as_tool_error():
             return await task
@@ -279,6 +290,23 @@ class Tab:
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
 
+    def check_no_dialog(self) -> None:
+        """Check that the page does not wait for the answer to a dialog.
+
+        Raises:
+            DialogOpenError: If it does.
+        """
+        if self.dialog is not None:
+            raise DialogOpenError(self.dialog)
+
+    async def close(self) -> None:
+        """Close the page, whatever dialogs it shows.
+
+        Raises:
+            ToolError: If it does not close.
+        """
+        await close_page(self.page)
+
     # Looks
 
     async def snapshot(self, *, boxes: bool = False) -> PageSnapshot:
@@ -289,8 +317,7 @@ class Tab:
             LoadingError: If the page loads another document.
             ToolError: If the page does not answer.
         """
-        if self.dialog is not None:
-            raise DialogOpenError(self.dialog)
+        self.check_no_dialog()
         if self.page.is_closed():
             msg = f"{self.id} is closed"
             raise ToolError(msg)

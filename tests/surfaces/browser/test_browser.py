@@ -175,6 +175,35 @@ def test_a_dialog_is_all_that_is_seen_until_it_is_answered(visit, shop):
     assert tab.look().window["title"] == "empty"
 
 
+def test_nothing_is_done_behind_an_open_dialog(visit, shop):
+    tab = visit(shop.url)
+    tab.do("click", "Empty the cart")
+    for tool, arguments in (("open", {"address": f"{shop.url}/order"}), ("back", {}), ("scroll", {})):
+        with pytest.raises(ToolError, match="shows a dialog"):
+            tab.do(tool, **arguments)
+    tab.do("dismiss_dialog")
+    assert tab.look().window == {"url": f"{shop.url}/", "title": "Shop"}
+
+
+def test_a_tab_is_closed_while_its_page_shows_a_dialog(visit, shop, run):
+    tab = visit(shop.url)
+    tab.do("click", "Empty the cart")
+    run(tab.surface.stop(tab.target))
+    assert [target.id for target in run(tab.surface.targets())] == ["browser"]
+
+
+def test_a_page_that_shows_dialogs_forever_is_closed(surface, shop, run, tabs_of):
+    shop.pages["/again"] = "<button onclick=\"for (;;) alert('again')\">Go</button>"
+    tab = run(surface._browser.new_tab("one"))
+    opened = next(opened for opened in tabs_of(surface) if opened.target.id == tab.id)
+    opened.do("open", address=f"{shop.url}/again")
+    opened.do("click", "Go")
+    while not tab.page.is_closed():
+        with contextlib.suppress(ToolError):  # between two dialogs there is none
+            opened.do("dismiss_dialog")
+    assert 10 <= tab.dialogs <= 12
+
+
 def test_a_new_tab_is_a_target(visit, shop, run):
     tab = visit(shop.url)
     before = {target.id for target in run(tab.surface.targets())}
