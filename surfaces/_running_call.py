@@ -115,6 +115,14 @@ class Call:
         """
         return self._guard is not None and self._guard.given_up
 
+    @property
+    def is_for_origins(self) -> bool:
+        """True if its arguments have a secret that only pages of some origins may get.
+
+        Such a text must not go to whatever has the focus, which another frame may take.
+        """
+        return self._guard is not None and bool(self._guard.origins)
+
     def check_origin(self, origin: str) -> None:
         """Check that the call's secrets may be put into a page.
 

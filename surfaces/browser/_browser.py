@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urljoin
 
 from callboard.config import NetworkSettings
 from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, SettingsError, Target, TargetKind
 from callboard.network import NetworkRules
 from callboard.surfaces import current_call
-from callboard.surfaces._hazard_words import of_answer
 from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
-from callboard.surfaces.browser._control_tools import ControlTools, pressed_by
-from callboard.surfaces.browser._form_hazards import of_press
+from callboard.surfaces.browser._call_facts import facts_of, touched_addresses
+from callboard.surfaces.browser._control_tools import ControlTools
 from callboard.surfaces.browser._launch import PLAYWRIGHT, BrowserLaunch, find_browser
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
 from callboard.surfaces.browser._network_guard import DICTIONARY_HOST
 from callboard.surfaces.browser._open_browser import OpenBrowser
-from callboard.surfaces.browser._page_actions import origin_of
+from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import DIALOG, MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
-from callboard.surfaces.browser._pointer_tools import KEYED, PRESSED_AT, PointerTools, hazards_at, pressed_at
-from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError, LoadingError
+from callboard.surfaces.browser._pointer_tools import PointerTools
+from callboard.surfaces.browser._tab import DialogOpenError, LoadingError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -33,20 +31,17 @@ if TYPE_CHECKING:
 
     from callboard.messages import Foreseen, Intent
     from callboard.surfaces._stage import Stage
-    from callboard.surfaces.browser._page_snapshot import PageNode, PageSnapshot
+    from callboard.surfaces.browser._page_snapshot import PageSnapshot
     from callboard.surfaces.browser._tab import Tab
 
 _PACKAGES = "pip install 'callboard[browser]'"
 _PLAYWRIGHTS = "playwright install chromium"
 _PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
-_POINTED = frozenset({"click", "check", "drag", "download"})
 _MOST_URL = 2_000
 _MOST_NAME = 200
 _MOST_PICTURES = 3
 """The pictures that are taken of a page whose fields move."""
 _GUARDED = NetworkSettings()
-_DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
-"""The hazards that every call of a tool has."""
 _ADDRESS = {"type": "string", "minLength": 1, "maxLength": 8_000, "description": "The address to open."}
 
 
@@ -224,21 +219,8 @@ class BrowserSurface(Server):
             ToolError: If the tab is closed, or does not answer.
         """
         tab = await self._tab(target.id)
-        hazards = set[Hazard]()
-        if tool == "accept_dialog" and tab.dialog is not None:
-            hazards = of_answer("ok", [tab.dialog.message])
-        elif tool in _POINTED or tool == "press":
-            snapshot = await tab.snapshot()
-            control_id = str(arguments.get("control_id") or "")
-            node, enters = snapshot.node(control_id) if control_id else snapshot.focused, False
-            if tool == "press":
-                node, enters = pressed_by(node, str(arguments["keys"]))
-            if node is not None:
-                hazards = await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
-        elif tool in PRESSED_AT | KEYED and tab.dialog is None:
-            hazards = await hazards_at(tab, tool, arguments)
-        tab.judged = hazards | _DECLARED.get(tool, set())
-        return hazards
+        tab.judged = await facts_of(tab, tool, arguments)
+        return set(tab.judged.hazards)
 
     def canonical(
         self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]
@@ -259,8 +241,8 @@ class BrowserSurface(Server):
     ) -> Collection[str]:
         """Name the pages of a call.
 
-        The forms are ``url:<address>`` and ``origin:<origin>``. The pages are the tab's own, and the one that the call
-        opens.
+        The forms are ``url:<address>`` and ``origin:<origin>``. The pages are the tab's own, the frames with the part
+        that the call acts on, and those that its link or form opens.
         """
         urls: list[str] = []
         if tool == "open":
@@ -270,15 +252,7 @@ class BrowserSurface(Server):
         elif target is None:
             return (UNKNOWN,)
         else:
-            tab = await self._tab(target.id)
-            urls.append(tab.page.url)
-            nodes: list[PageNode] = []
-            if tool in _POINTED:
-                node = (await tab.snapshot()).node(str(arguments["control_id"]))
-                nodes = [node, *node.ancestors()] if node is not None else []
-            elif tool in PRESSED_AT and tab.dialog is None:
-                nodes = pressed_at(await tab.snapshot(boxes=True), arguments)
-            urls += [urljoin(tab.page.url, node.properties["url"]) for node in nodes if "url" in node.properties]
+            urls += await touched_addresses(await self._tab(target.id), tool, arguments)
         return tuple(dict.fromkeys(name for url in urls for name in _resources_of(url)))
 
     def no_target(self, name: str) -> str:
@@ -386,5 +360,8 @@ def _dialog_observation(tab: Tab, url: str) -> Observation:
 
 
 def _resources_of(url: str) -> tuple[str, ...]:
+    """Name an address, and its origin; one that is not certain is unknown."""
+    if not url:
+        return (UNKNOWN,)
     page = f"url:{url[:_MOST_URL]}"
     return (page, f"origin:{origin_of(url)}") if origin_of(url) else (page,)

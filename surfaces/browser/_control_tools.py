@@ -22,10 +22,11 @@ from callboard.surfaces.browser._page_actions import (
     edit,
     element,
     note_pointer,
-    origin_of,
     pointed,
     press,
+    put,
 )
+from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOG, FIELDS
 
 if TYPE_CHECKING:
@@ -135,7 +136,12 @@ class ControlTools:
     @tool(effect=Effect.IDEMPOTENT, controls=FIELDS)
     async def fill(self, tab: TabId, control_id: ControlId, text: Annotated[str, Field(max_length=100_000)]) -> Answer:
         """Replace the text of a field."""
-        await edit(await self._tabs(tab), control_id, lambda handle: handle.fill(text, timeout=ACTION_MS))
+        alone = current_call().is_for_origins
+        await edit(
+            await self._tabs(tab),
+            control_id,
+            lambda handle: put(handle, text) if alone else handle.fill(text, timeout=ACTION_MS),
+        )
         return {}
 
     @tool(effect=Effect.ONCE, controls=FIELDS)
@@ -149,6 +155,9 @@ class ControlTools:
         opened = await self._tabs(tab)
         target = await element(opened, control_id)
         await check_origin(target.handle)
+        if current_call().is_for_origins:
+            await commit(opened, lambda: put(target.handle, text, adds=True), target)
+            return {}
         await opened.run(target.handle.focus())
         await opened.run(target.handle.press("End"))
         await commit(opened, lambda: opened.page.keyboard.type(text, delay=_LETTERS_MS), target)
@@ -222,7 +231,6 @@ class ControlTools:
         await commit(
             opened,
             lambda: opened.answer_dialog(accept=True, text=text),
-            may_send=opened.may_send,  # the action that opened the dialog was ruled on
             answers=True,
         )
         return {}
@@ -231,5 +239,5 @@ class ControlTools:
     async def dismiss_dialog(self, tab: TabId) -> Answer:
         """Answer the page's dialog with Cancel, or close it."""
         opened = await self._tabs(tab)
-        await commit(opened, lambda: opened.answer_dialog(accept=False), may_send=opened.may_send, answers=True)
+        await commit(opened, lambda: opened.answer_dialog(accept=False), answers=True)
         return {}

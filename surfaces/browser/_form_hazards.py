@@ -1,4 +1,4 @@
-"""Hazards of presses on a page: forms, logins, payments, downloads, words.
+"""Hazards of presses on a page: forms and their addresses, logins, payments, downloads, words.
 
 The facts are looked up in the document itself, by XPath in a world that the page's scripts can't change.
 """
@@ -6,15 +6,20 @@ The facts are looked up in the document itself, by XPath in a world that the pag
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from callboard.messages import Hazard
 from callboard.surfaces._hazard_words import of_answer, of_beginning, of_name
+from callboard.surfaces.browser._page_addresses import base_url, document_url, origin_of, resolved
 from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOGS, FIELDS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from collections.abc import Collection
+
+    from playwright.async_api import Frame, Locator, Page
 
     from callboard.surfaces.browser._page_snapshot import PageNode
 
@@ -57,8 +62,26 @@ _ENTER = _facts(_ENTERED, f"{_OWN_FORM}[{_METHOD}='post' or {_DEFAULT}]")
 _IN_FORM = f"{_SUBMITTER}[{_OWN_FORM}]"
 
 
-async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> set[Hazard]:
-    """Return the hazards of a press on a part of a page.
+@dataclass(frozen=True)
+class PressFacts:
+    """The facts about a press that the policy rules on."""
+
+    hazards: frozenset[Hazard] = frozenset()
+    addresses: frozenset[str] = frozenset()
+    """The addresses of the form that it submits; an address that is not certain is empty."""
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins that the form may be sent to."""
+        return frozenset(map(origin_of, self.addresses))
+
+    def __or__(self, other: PressFacts) -> PressFacts:
+        """Return the facts of both presses."""
+        return PressFacts(self.hazards | other.hazards, self.addresses | other.addresses)
+
+
+async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> PressFacts:
+    """Return the hazards of a press on a part of a page, and the addresses of its form.
 
     Args:
         page: The page.
@@ -75,14 +98,42 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> set[H
         counts = await asyncio.gather(
             *(element.locator(f"xpath={path}").count() for path in (*paths.values(), _IN_FORM))
         )
+        addresses, is_foreign = await _form_addresses(element, _ENTERED if is_field else _SUBMITTER, enters=is_field)
     *found_counts, in_form = counts
     hazards = {hazard for hazard, count in zip(paths, found_counts, strict=True) if count}
-    if is_field:
-        return hazards
-    words = of_words(node)
-    if in_form and Hazard.SENDS not in hazards:
-        words.discard(Hazard.SENDS)  # a form that is not posted is a navigation
-    return hazards | words
+    if is_foreign:
+        hazards.add(Hazard.SENDS)
+    if not is_field:
+        words = of_words(node)
+        if in_form and Hazard.SENDS not in hazards:
+            words.discard(Hazard.SENDS)  # a form that is not posted is a navigation
+        hazards |= words
+    return PressFacts(frozenset(hazards), addresses)
+
+
+async def _form_addresses(element: Locator, submitter: str, *, enters: bool) -> tuple[frozenset[str], bool]:
+    """Return the addresses of the form that a press submits, and whether one is of another origin."""
+    pressed = element.locator(f"xpath={submitter}")
+    forms = pressed.locator(f"xpath={_OWN_FORM}")
+    handles = await forms.element_handles()
+    if not handles:
+        return frozenset(), False
+    actions = [await handle.get_attribute("action") for handle in handles]
+    buttons = forms.locator("xpath=descendant::*[@formaction]") if enters else pressed
+    own_actions = [await handle.get_attribute("formaction") for handle in await buttons.element_handles()]
+    if enters:
+        actions += own_actions
+    elif any(action is not None for action in own_actions):
+        actions = own_actions
+    frame = await handles[0].owner_frame()
+    return (frozenset([""]), True) if frame is None else await _resolved(frame, actions)
+
+
+async def _resolved(frame: Frame, actions: Collection[str | None]) -> tuple[frozenset[str], bool]:
+    base, own = await base_url(frame), document_url(frame)
+    addresses = frozenset(resolved(base, action) if action else own for action in actions)
+    foreign = [url for url in addresses if urlsplit(url).scheme != "javascript" and origin_of(url) != origin_of(own)]
+    return addresses, bool(foreign)
 
 
 def of_words(node: PageNode) -> set[Hazard]:

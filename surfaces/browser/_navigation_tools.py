@@ -15,7 +15,8 @@ from callboard.messages import Effect
 from callboard.surfaces import committing, current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._context_networks import check_address
-from callboard.surfaces.browser._page_actions import BOTH, Answer, TabId, commit, element, origin_of
+from callboard.surfaces.browser._page_actions import BOTH, Answer, TabId, commit, element
+from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 from callboard.surfaces.browser._tab import LoadingError
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from callboard.messages import AgentKind, Hazard
+from callboard.messages import AgentKind
 from callboard.surfaces import committing, current_call
 from callboard.surfaces._tool_function import InDoubtError, ToolError
-from callboard.surfaces.browser._form_hazards import of_press
+from callboard.surfaces.browser._form_hazards import PressFacts, of_press
+from callboard.surfaces.browser._page_addresses import document_url, origin_of
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playwright.async_api import ElementHandle, Frame
+    from playwright.async_api import ElementHandle
 
     from callboard.messages import Box
     from callboard.surfaces.browser._page_snapshot import PageNode
@@ -59,6 +59,15 @@ _REASONS = {
 
 _ENDINGS = ("has been closed", "crashed", "Connection closed", "browser has disconnected")
 """Errors of Playwright after the end of a page or a browser."""
+
+
+_PUT = """(field, [text, adds]) => {
+    const kind = [HTMLInputElement, HTMLTextAreaElement].find(kind => field instanceof kind);
+    if (!kind) throw new Error('not an <input>');
+    const value = Object.getOwnPropertyDescriptor(kind.prototype, 'value');
+    value.set.call(field, (adds ? value.get.call(field) : '') + text);
+    for (const name of ['input', 'change']) field.dispatchEvent(new Event(name, {bubbles: true}));
+}"""
 
 
 class Element:
@@ -184,20 +193,22 @@ async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False)
     Raises:
         ToolError: If it has, because the page has changed since.
     """
-    hazards = set[Hazard]()
     if node is not None:
-        hazards = await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
-    check_hazards(tab, hazards)
+        check_facts(tab, await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS))
 
 
-def check_hazards(tab: Tab, hazards: set[Hazard]) -> None:
-    """Check that all hazards of an action were ruled on.
+def check_facts(tab: Tab, facts: PressFacts) -> None:
+    """Check that all hazards of an action, and the origins of its form, were ruled on.
 
     Raises:
         ToolError: If not, because the page has changed since.
     """
-    if tab.judged is not None and not hazards <= tab.judged:
-        names = ", ".join(sorted(hazards - tab.judged))
+    if tab.judged is None:
+        return
+    news = [*map(str, facts.hazards - tab.judged.hazards)]
+    news += [f"sends to {origin or 'an unknown address'}" for origin in facts.origins - tab.judged.origins]
+    if news:
+        names = ", ".join(sorted(news))
         msg = f"the page has changed since the policy ruled on this, and now it {names}; nothing was done: look again"
         raise ToolError(msg)
 
@@ -208,7 +219,7 @@ async def commit(
     target: Element | None = None,
     *,
     once: bool = True,
-    may_send: bool | None = None,
+    may_send: bool = True,
     answers: bool = False,
 ) -> None:
     """Do an action, unless its call was stopped.
@@ -218,7 +229,7 @@ async def commit(
         do: The action.
         target: The control that it is about, for messages.
         once: Whether it must not be repeated: it is noted before, for a recovery.
-        may_send: Whether the page may send forms from now on; None: as the policy has ruled on the call.
+        may_send: Whether the page may send the forms that the policy has ruled on.
         answers: Whether it answers the page's dialog; any other action has to wait for that.
 
     Raises:
@@ -228,7 +239,7 @@ async def commit(
     """
     if not answers:
         tab.check_no_dialog()
-        tab.dialogs = 0
+        tab.begin(may_send=may_send)
     call = current_call()
     if once and call.id:
         await asyncio.to_thread(call.note, BEGUN)
@@ -239,7 +250,6 @@ async def commit(
         await do()
 
     tab.boxes = None
-    tab.may_send = (tab.judged is None or Hazard.SENDS in tab.judged) if may_send is None else may_send
     try:
         await tab.run(done())
     except DialogOpenError:
@@ -260,6 +270,20 @@ def _may_be_done(log: str) -> bool:
     return last_line.startswith("performing") or any(words in log for words in _ENDINGS)
 
 
+async def put(handle: ElementHandle, text: str, *, adds: bool = False) -> None:
+    """Put a text into a field without the keyboard, whose keys go to the part with the focus.
+
+    A frame of another origin may take the focus while a secret is typed.
+
+    Args:
+        handle: The field.
+        text: The text.
+        adds: Whether the field's own text stays before it.
+    """
+    await handle.wait_for_element_state("editable", timeout=ACTION_MS)
+    await handle.evaluate(_PUT, [text, adds])
+
+
 async def check_origin(handle: ElementHandle) -> None:
     """Check that the call's secrets may be put into an element.
 
@@ -268,24 +292,7 @@ async def check_origin(handle: ElementHandle) -> None:
     """
     with as_tool_error():
         frame = await handle.owner_frame()
-    current_call().check_origin("" if frame is None else _origin_of_frame(frame))
-
-
-def _origin_of_frame(frame: Frame) -> str:
-    """Return the origin of a frame's document; empty for one without.
-
-    An empty document has the origin of the one around it.
-    """
-    is_empty = urlsplit(frame.url).scheme == "about"
-    return _origin_of_frame(frame.parent_frame) if is_empty and frame.parent_frame is not None else origin_of(frame.url)
-
-
-def origin_of(url: str) -> str:
-    """Return the origin of an address; empty for one without."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"}:
-        return ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
+    current_call().check_origin("" if frame is None else origin_of(document_url(frame)))
 
 
 def _explained(target: Element, error: ToolError) -> ToolError:

@@ -6,6 +6,8 @@ import contextlib
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from callboard.surfaces.browser._page_addresses import origin_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -44,7 +46,7 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
             await route.abort("aborted")  # the page stays as it is
         elif request.is_navigation_request() and request.method not in {"GET", "HEAD"}:
             senders = _senders(request, tabs)
-            if any(tab.may_send for tab in senders):
+            if any(tab.may_send(origin_of(request.url)) for tab in senders):
                 await route.continue_()
                 return
             for tab in senders:

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import operator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from callboard.messages import AgentKind, Effect, Hazard
+from callboard.messages import AgentKind, Effect
 from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._control_tools import MOST_LETTERS, key_names, pressed_by
-from callboard.surfaces.browser._form_hazards import of_press
+from callboard.surfaces.browser._form_hazards import PressFacts, of_press
 from callboard.surfaces.browser._page_actions import (
     DRAG_MOVES,
     Answer,
     TabId,
-    check_hazards,
+    check_facts,
     check_origin,
     commit,
     element,
+    put,
     stir,
 )
 
@@ -63,21 +66,30 @@ def pressed_at(snapshot: PageSnapshot, arguments: Mapping[str, JsonValue]) -> li
     return [node for node in held_nodes if node.is_control or not any(map(is_held, node.below()))]
 
 
-async def hazards_at(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> set[Hazard]:
-    """Return the hazards of an operator's call.
+async def facts_at(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
+    """Return the facts of an operator's call.
+
+    Raises:
+        ToolError: If the page does not answer.
+    """
+    presses = await pressed_by_call(tab, tool, arguments)
+    facts = [await of_press(tab.page, node, enters=enters) for node, enters in presses]
+    return functools.reduce(operator.or_, facts, PressFacts())
+
+
+async def pressed_by_call(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> list[tuple[PageNode, bool]]:
+    """Return the parts that an operator's call may press, and whether each as a field.
 
     Raises:
         ToolError: If the page does not answer.
     """
     snapshot = await tab.snapshot(boxes=tool in PRESSED_AT)
     if tool in PRESSED_AT:
-        presses = [(node, False) for node in pressed_at(snapshot, arguments)]
-    else:
-        text = str(arguments.get("text") or "")
-        keys = str(arguments.get("keys") or ("Enter" if "\n" in text else "space" if " " in text else "x"))
-        node, enters = pressed_by(snapshot.focused, keys)
-        presses = [(node, enters)] if node is not None else []
-    return set[Hazard]().union(*[await of_press(tab.page, node, enters=enters) for node, enters in presses])
+        return [(node, False) for node in pressed_at(snapshot, arguments)]
+    text = str(arguments.get("text") or "")
+    keys = str(arguments.get("keys") or ("Enter" if "\n" in text else "space" if " " in text else "x"))
+    node, enters = pressed_by(snapshot.focused, keys)
+    return [(node, enters)] if node is not None else []
 
 
 class PointerTools:
@@ -147,12 +159,10 @@ class PointerTools:
     async def type_text(self, tab: TabId, text: Annotated[str, Field(max_length=MOST_LETTERS)]) -> Answer:
         """Type a text at the cursor; line breaks press Enter, tabs Tab."""
         opened = await self._tabs(tab)
-        snapshot = await opened.snapshot()
-        if snapshot.focused is not None:
-            await check_origin((await element(opened, snapshot.id_of(snapshot.focused))).handle)
-        else:
-            current_call().check_origin("")
-        check_hazards(opened, await hazards_at(opened, "type_text", {"text": text}))
+        if current_call().is_for_origins:
+            await _type_secret(opened, text)
+            return {}
+        check_facts(opened, await facts_at(opened, "type_text", {"text": text}))
         await commit(opened, lambda: opened.page.keyboard.type(text))
         return {}
 
@@ -164,7 +174,7 @@ class PointerTools:
     ) -> Answer:
         """Press one key or combination on the keyboard."""
         opened = await self._tabs(tab)
-        check_hazards(opened, await hazards_at(opened, "press_keys", {"keys": keys}))
+        check_facts(opened, await facts_at(opened, "press_keys", {"keys": keys}))
         await commit(opened, lambda: opened.page.keyboard.press(key_names(keys)))
         return {}
 
@@ -174,6 +184,24 @@ class PointerTools:
         await self._tabs(tab)
         await asyncio.sleep(seconds)
         return {}
+
+
+async def _type_secret(tab: Tab, text: str) -> None:
+    """Type a text with a secret into the focused field.
+
+    Raises:
+        ToolError: If no field of the secret's origins has the focus, or the text presses keys.
+    """
+    if not text.isprintable():
+        msg = "a secret is typed without line breaks and tabs: press these keys after it"
+        raise ToolError(msg)
+    snapshot = await tab.snapshot()
+    if snapshot.focused is None:
+        msg = "no field has the focus: click on one"
+        raise ToolError(msg)
+    target = await element(tab, snapshot.id_of(snapshot.focused))
+    await check_origin(target.handle)
+    await commit(tab, lambda: put(target.handle, text, adds=True), target)
 
 
 async def _act(
@@ -192,7 +220,7 @@ async def _act(
             raise ToolError(msg)
     await stir(tab)
     if once:
-        check_hazards(tab, await hazards_at(tab, tool, dict(points)))
+        check_facts(tab, await facts_at(tab, tool, dict(points)))
     tab.pointer = (points.get("to_x", points["x"]), points.get("to_y", points["y"]))
     await commit(tab, lambda: do(tab.page.mouse), once=once)
 

@@ -11,7 +11,9 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.config import HostLog
+from callboard.messages import Hazard
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_snapshot import Inset, PageSnapshot
 from callboard.surfaces.browser._playwright_errors import as_tool_error
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 
     from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
 
-    from callboard.messages import Box, Hazard
+    from callboard.messages import Box
     from callboard.network import NetworkRules
+    from callboard.surfaces.browser._form_hazards import PressFacts
 
 _T = TypeVar("_T")
 _log = HostLog()
@@ -112,10 +115,12 @@ class Tab:
         """The download that a call waits for."""
         self.notes: list[str] = []
         """Things that were refused since the last observation."""
-        self.judged: set[Hazard] | None = None
-        """The hazards of the call that the policy has ruled on last; None without a policy."""
-        self.may_send = False
-        """Whether the page may send forms: the last action was ruled as one that sends."""
+        self.judged: PressFacts | None = None
+        """The facts of the call that the policy has ruled on last; None without a policy."""
+        self._send_origins: frozenset[str] | None = frozenset()
+        """The origins that the page may send forms to; None for all."""
+        self._send_document = 0
+        """The number of the document from which it may."""
         self.boxes: dict[str, Box] | None = None
         """The places of the controls at the last observation for an agent; None after an action."""
         self.pointer: tuple[float, float] | None = None
@@ -289,6 +294,28 @@ class Tab:
             raise ToolError(msg)
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
+
+    def begin(self, *, may_send: bool) -> None:
+        """Begin an action.
+
+        Args:
+            may_send: Whether the page may send the forms that the policy has ruled on.
+        """
+        self.dialogs = 0
+        self._send_document = self.documents[0]
+        self._send_origins = frozenset()
+        if may_send and self.judged is None:
+            self._send_origins = None
+        elif may_send and self.judged is not None and Hazard.SENDS in self.judged.hazards:
+            self._send_origins = self.judged.origins or frozenset({origin_of(self.page.url)})
+
+    def may_send(self, origin: str) -> bool:
+        """Return whether the page may send a form to an origin.
+
+        The last action was ruled as one that sends there. A document that came after it may send on, as logins do.
+        """
+        origins = self._send_origins
+        return origins is None or origin in origins or (bool(origins) and self.documents[0] != self._send_document)
 
     def check_no_dialog(self) -> None:
         """Check that the page does not wait for the answer to a dialog.

@@ -1,0 +1,86 @@
+"""Facts about a call on a tab: its hazards, and the addresses that it touches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.messages import Hazard
+from callboard.surfaces._hazard_words import of_answer
+from callboard.surfaces.browser._control_tools import pressed_by
+from callboard.surfaces.browser._form_hazards import PressFacts, of_press, of_words
+from callboard.surfaces.browser._page_addresses import base_url, frame_urls, resolved
+from callboard.surfaces.browser._playwright_errors import as_tool_error
+from callboard.surfaces.browser._pointer_tools import KEYED, PRESSED_AT, facts_at, pressed_by_call
+from callboard.surfaces.browser._tab import LOOK_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces.browser._page_snapshot import PageNode
+    from callboard.surfaces.browser._tab import Tab
+
+_POINTED = frozenset({"click", "check", "drag", "download"})
+_DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
+"""The hazards that every call of a tool has."""
+
+
+async def facts_of(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
+    """Return the hazards of a call, and the addresses of a form that it submits.
+
+    Raises:
+        ToolError: If the tab does not answer.
+    """
+    facts = PressFacts(frozenset(_DECLARED.get(tool, ())))
+    if tool == "accept_dialog" and tab.dialog is not None:
+        return PressFacts(frozenset(of_answer("ok", [tab.dialog.message])))
+    if tool in _POINTED or tool == "press":
+        node, enters = await _part(tab, tool, arguments)
+        if node is not None:
+            facts |= await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
+    elif tool in PRESSED_AT | KEYED and tab.dialog is None:
+        facts |= await facts_at(tab, tool, arguments)
+    if tool == "drag":
+        goal = (await tab.snapshot()).node(str(arguments["to"]))
+        facts |= PressFacts(frozenset(of_words(goal) if goal is not None else ()))
+    return facts
+
+
+async def _part(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> tuple[PageNode | None, bool]:
+    """Return the part that a call acts on, and whether Enter submits the form of it."""
+    snapshot = await tab.snapshot()
+    control_id = str(arguments.get("control_id") or "")
+    node = snapshot.node(control_id) if control_id else snapshot.focused
+    return pressed_by(node, str(arguments["keys"])) if tool == "press" else (node, False)
+
+
+async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
+    """Return the addresses of the pages that a call touches; one that is not certain is empty.
+
+    Raises:
+        ToolError: If the tab does not answer.
+    """
+    urls = [tab.page.url]
+    if tab.dialog is not None:
+        return urls
+    nodes: list[PageNode | None] = []
+    if tool in PRESSED_AT | KEYED:
+        nodes = [node for node, _ in await pressed_by_call(tab, tool, arguments)]
+    elif arguments.get("control_id") or tool == "press":
+        nodes = [(await _part(tab, tool, arguments))[0]]
+    for node in filter(None, nodes):
+        urls += await tab.run(_addresses_of(tab, node), LOOK_SECONDS)
+    return [*urls, *(await facts_of(tab, tool, arguments)).addresses]
+
+
+async def _addresses_of(tab: Tab, node: PageNode) -> list[str]:
+    """Return the addresses of the frames around a part, and of its link."""
+    with as_tool_error():
+        handles = await tab.page.locator(f"aria-ref={node.ref}").element_handles()
+        frame = await handles[0].owner_frame() if handles else None
+        if frame is None:
+            return [""]
+        links = [part.properties["url"] for part in (node, *node.ancestors()) if "url" in part.properties]
+        base = await base_url(frame) if links else ""
+    return [*frame_urls(frame), *(resolved(base, link) for link in links)]

@@ -1,0 +1,91 @@
+"""Addresses of documents, links and forms, resolved as browsers do."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame
+
+_EDGES = "".join(map(chr, range(33)))
+"""C0 controls and the space, which are stripped from both ends. Source: the URL standard, "basic URL parser"."""
+_WEB = re.compile("(https?):(/*)", re.IGNORECASE)
+_SCHEME = re.compile("[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_HOST = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*\.?|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]")
+"""A name, whose last part is no number, or an IP address."""
+_PORTS = {"http": ":80", "https": ":443"}
+
+
+def origin_of(url: str) -> str:
+    """Return the origin of an address; empty for one without."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"}:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
+
+
+def resolved(base: str, reference: str) -> str:
+    r"""Resolve a reference as browsers do; empty if its host is not certain.
+
+    >>> resolved("http://shop.example/a/b", " \\\\Evil.example:80\\x ")
+    'http://evil.example/x'
+    """
+    text = re.sub("[\t\n\r]", "", reference.strip(_EDGES))
+    web = _WEB.match(text)
+    if web is None and _SCHEME.match(text):
+        return text  # no page of the web
+    end = re.search("[?#]", text)
+    head, tail = (text, "") if end is None else (text[: end.start()], text[end.start() :])
+    head = head.replace("\\", "/")
+    web, base_scheme = _WEB.match(head), urlsplit(base).scheme
+    if web is not None:
+        is_relative = web[1].lower() == base_scheme and len(web[2]) < 2
+        head = web[2] + head[web.end() :] if is_relative else f"{web[1]}://{head[web.end() :]}"
+    elif head.startswith("//"):
+        head = f"//{head.lstrip('/')}"
+    try:
+        return _with_plain_host(urljoin(base, head + tail))
+    except ValueError:  # no address
+        return ""
+
+
+def _with_plain_host(url: str) -> str:
+    """Return an address with its host in one form; empty if there is none.
+
+    Raises:
+        ValueError: If it is no address.
+    """
+    parts = urlsplit(url)
+    host = unicodedata.normalize("NFKC", unquote(parts.hostname or "")).lower()
+    port = "" if parts.port is None else f":{parts.port}"
+    host = f"[{host}]" if ":" in host else host
+    if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
+        return ""
+    return urlunsplit((parts.scheme, host + port.removesuffix(_PORTS[parts.scheme]), *parts[2:]))
+
+
+def document_url(frame: Frame) -> str:
+    """Return the address of a frame's document.
+
+    An empty document has that of the one around it.
+    """
+    is_empty = urlsplit(frame.url).scheme == "about"
+    return document_url(frame.parent_frame) if is_empty and frame.parent_frame is not None else frame.url
+
+
+def frame_urls(frame: Frame) -> list[str]:
+    """Return the addresses of a frame's document and of those around it."""
+    urls = [document_url(frame)]
+    return urls if frame.parent_frame is None else [*urls, *frame_urls(frame.parent_frame)]
+
+
+async def base_url(frame: Frame) -> str:
+    """Return the address that references in a frame's document are relative to."""
+    own = document_url(frame)
+    for base in await frame.locator("base[href]").element_handles():
+        url = resolved(own, await base.get_attribute("href") or "")
+        return url if not url or origin_of(url) else own  # those of other schemes have no effect
+    return own

@@ -1,0 +1,122 @@
+"""Addresses of links, frames and forms, as policies see them."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard.messages import Hazard
+from callboard.surfaces import ToolError
+from callboard.surfaces.browser._form_hazards import PressFacts
+from callboard.surfaces.browser._page_addresses import resolved
+
+EVIL = "http://evil.example/x"
+REFERENCES = {
+    "": "http://shop.example/a/b",
+    "x": "http://shop.example/a/x",
+    "http:/x": "http://shop.example/x",
+    "//evil.example/x": EVIL,
+    "\\\\evil.example\\x": EVIL,
+    "/\\evil.example/x": EVIL,
+    " ht\ntp:///Evil.example:80/x": EVIL,
+    "http://shop.example@evil.example/x": EVIL,
+    "http://%65vil.example/x": EVIL,
+    "https:evil.example": "https://evil.example",
+    "javascript:void(0)": "javascript:void(0)",
+    "http://0x7f.1/": "",
+    "http://2130706433/": "",
+    "http://b\u00fccher.example/": "",
+    "http://[::1/": "",
+}
+"""References, each with its address on a page of the shop; empty where it is not certain."""
+
+
+@pytest.mark.parametrize(("reference", "address"), REFERENCES.items())
+def test_a_reference_is_resolved_as_browsers_do(reference, address):
+    assert resolved("http://shop.example/a/b", reference) == address
+
+
+@pytest.fixture
+def touched(visit, shop, run):
+    """Give the function that opens a page, and names the resources of a click on ``Go``."""
+
+    def named(page):
+        shop.pages["/page"] = page
+        tab = visit(f"{shop.url}/page")
+        go = tab.control("Go")
+        return tab, run(tab.surface.resources(tab.target, "click", {"control_id": go.id}))
+
+    return named
+
+
+def test_a_link_is_relative_to_the_base_of_its_page(touched):
+    _, resources = touched("<base href='http://evil.example/'><a href='/x'>Go</a>")
+    assert f"url:{EVIL}" in resources
+    assert "origin:http://evil.example" in resources
+
+
+def test_a_part_in_a_frame_names_the_frame(touched, shop):
+    shop.pages["/inner"] = "<button>Go</button>"
+    _, resources = touched(f"<iframe src='{shop.other_url}/inner'></iframe>")
+    assert f"origin:{shop.other_url}" in resources
+
+
+FORMS = {
+    "asks elsewhere": ("<form action='{}'><button>Go</button></form>", {"sends"}),
+    "by its button": ("<form><button formaction='{}'>Go</button></form>", {"sends"}),
+    "by a base": ("<base href='{}/'><form action='x'><button>Go</button></form>", {"sends"}),
+    "from elsewhere": ("<form id='f' action='{}'></form><button form='f'>Go</button>", {"sends"}),
+    "unclear": ("<form action='http://0x7f.1/'><button>Go</button></form>", {"sends"}),
+    "a script": ("<form action='javascript:void(0)'><button>Go</button></form>", set()),
+    "its own site": ("<form action='/x'><button>Go</button></form>", set()),
+}
+
+
+@pytest.mark.parametrize(("page", "hazards"), FORMS.values(), ids=FORMS.keys())
+def test_a_form_for_another_origin_sends(touched, shop, page, hazards):
+    tab, resources = touched(page.format(shop.other_url))
+    assert tab.hazards("click", "Go") == hazards
+    if "{}" in page:
+        assert f"origin:{shop.other_url}" in resources
+    assert ("unknown" in resources) == ("0x7f" in page)
+
+
+def test_enter_in_a_form_for_another_origin_sends(touched, shop):
+    tab, _ = touched(f"<form action='{shop.other_url}'><input aria-label='Code'><button>Go</button></form>")
+    assert tab.hazards("press", "Code", keys="Enter") == {"sends"}
+
+
+def test_a_form_whose_address_changes_after_the_ruling_is_not_sent(touched, shop):
+    tab, _ = touched("<form method='post' action='/confirm'><input name='x'><button>Go</button></form>")
+    count, button = len(shop.orders), tab.control("Go")
+    assert tab.hazards("click", button) == {"sends"}
+    tab.script(f"() => {{ document.forms[0].action = '{shop.other_url}/confirm' }}")
+    with pytest.raises(ToolError, match=f"now it sends to {shop.other_url}"):
+        tab.do("click", button)
+    tab.script(f"() => {{ const form = document.forms[0]; form.action = '/confirm'; "
+               f"form.onsubmit = () => {{ form.action = '{shop.other_url}/confirm' }} }}")  # fmt: skip
+    assert tab.hazards("click", button) == {"sends"}
+    tab.do("click", button)
+    while not (notes := tab.look().notes):
+        pass
+    assert f"tried to send a form to {shop.other_url}" in notes[0]
+    assert len(shop.orders) == count
+
+
+def test_an_answer_to_a_form_may_send_on(touched, shop):
+    form = f"<form method='post' action='{shop.other_url}/confirm'></form>"
+    shop.pages["/next"] = f"{form}<script>document.forms[0].submit()</script>"
+    tab, _ = touched("<form action='/next'><button formmethod='post'>Go</button></form>")
+    assert tab.hazards("click", "Go") == {"sends"}
+    tab.do("click", "Go")
+    tab.script("() => { location = '/next' }")
+    tab.wait_for(address=f"{shop.other_url}/*", text="Thank you")
+
+
+def test_dragging_onto_a_bin_deletes(touched):
+    tab, _ = touched("<button draggable='true'>Go</button> <button>Delete</button>")
+    assert tab.hazards("drag", "Go", to=tab.control("Delete").id) == {"deletes"}
+
+
+def test_facts_of_presses_are_united():
+    first = PressFacts(frozenset({Hazard.SENDS}), frozenset({EVIL}))
+    assert first | PressFacts(addresses=frozenset({""})) == PressFacts(first.hazards, frozenset({"", EVIL}))
