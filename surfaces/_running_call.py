@@ -117,7 +117,7 @@ class Call:
 
     @property
     def is_for_origins(self) -> bool:
-        """True if its arguments have a secret that only pages of some origins may get.
+        """True if its arguments have a secret for some origins alone.
 
         Such a text must not go to whatever has the focus, which another frame may take.
         """

@@ -1,4 +1,4 @@
-"""Facts about a call on a tab: its hazards, and the addresses that it touches."""
+"""Hazards of a call on a tab, and the addresses that it touches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
 
 
 async def facts_of(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
-    """Return the hazards of a call, and the addresses of a form that it submits.
+    """Return the hazards of a call, and its form's addresses.
 
     Raises:
         ToolError: If the tab does not answer.
@@ -48,7 +48,7 @@ async def facts_of(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> P
 
 
 async def _part(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> tuple[PageNode | None, bool]:
-    """Return the part that a call acts on, and whether Enter submits the form of it."""
+    """Return the part that a call acts on, and whether as a field."""
     snapshot = await tab.snapshot()
     control_id = str(arguments.get("control_id") or "")
     node = snapshot.node(control_id) if control_id else snapshot.focused
@@ -56,7 +56,9 @@ async def _part(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> tupl
 
 
 async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
-    """Return the addresses of the pages that a call touches; one that is not certain is empty.
+    """Return the addresses of the pages that a call touches.
+
+    An address that is not certain is empty.
 
     Raises:
         ToolError: If the tab does not answer.
@@ -75,7 +77,7 @@ async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonVal
 
 
 async def _addresses_of(tab: Tab, node: PageNode) -> list[str]:
-    """Return the addresses of the frames around a part, and of its link."""
+    """Return the addresses of a part's frames and link."""
     with as_tool_error():
         handles = await tab.page.locator(f"aria-ref={node.ref}").element_handles()
         frame = await handles[0].owner_frame() if handles else None

@@ -1,4 +1,4 @@
-"""Hazards of presses on a page: forms and their addresses, logins, payments, downloads, words.
+"""Hazards of presses on a page: forms, logins, payments, downloads, words.
 
 The facts are looked up in the document itself, by XPath in a world that the page's scripts can't change.
 """
@@ -81,7 +81,7 @@ class PressFacts:
 
 
 async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> PressFacts:
-    """Return the hazards of a press on a part of a page, and the addresses of its form.
+    """Return the hazards of a press, and the addresses of its form.
 
     Args:
         page: The page.
@@ -112,7 +112,7 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
 
 
 async def _form_addresses(element: Locator, submitter: str, *, enters: bool) -> tuple[frozenset[str], bool]:
-    """Return the addresses of the form that a press submits, and whether one is of another origin."""
+    """Return the addresses of a form, and whether any is foreign."""
     pressed = element.locator(f"xpath={submitter}")
     forms = pressed.locator(f"xpath={_OWN_FORM}")
     handles = await forms.element_handles()

@@ -198,7 +198,7 @@ async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False)
 
 
 def check_facts(tab: Tab, facts: PressFacts) -> None:
-    """Check that all hazards of an action, and the origins of its form, were ruled on.
+    """Check that an action's hazards and form origins were ruled on.
 
     Raises:
         ToolError: If not, because the page has changed since.
@@ -271,9 +271,9 @@ def _may_be_done(log: str) -> bool:
 
 
 async def put(handle: ElementHandle, text: str, *, adds: bool = False) -> None:
-    """Put a text into a field without the keyboard, whose keys go to the part with the focus.
+    """Put a text into a field without the keyboard.
 
-    A frame of another origin may take the focus while a secret is typed.
+    Keys go to the part with the focus, which a frame of another origin may take while a secret is typed.
 
     Args:
         handle: The field.

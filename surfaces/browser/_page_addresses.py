@@ -28,7 +28,7 @@ def origin_of(url: str) -> str:
 
 
 def resolved(base: str, reference: str) -> str:
-    r"""Resolve a reference as browsers do; empty if its host is not certain.
+    r"""Resolve a reference as browsers do; empty if it is uncertain.
 
     >>> resolved("http://shop.example/a/b", " \\\\Evil.example:80\\x ")
     'http://evil.example/x'
@@ -53,7 +53,7 @@ def resolved(base: str, reference: str) -> str:
 
 
 def _with_plain_host(url: str) -> str:
-    """Return an address with its host in one form; empty if there is none.
+    """Return an address with its host in one form, or empty.
 
     Raises:
         ValueError: If it is no address.

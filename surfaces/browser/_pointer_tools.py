@@ -78,7 +78,7 @@ async def facts_at(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> P
 
 
 async def pressed_by_call(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> list[tuple[PageNode, bool]]:
-    """Return the parts that an operator's call may press, and whether each as a field.
+    """Return the parts that a call may press, each with `enters`.
 
     Raises:
         ToolError: If the page does not answer.

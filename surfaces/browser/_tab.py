@@ -37,6 +37,8 @@ _REQUEST_SECONDS = 5.0
 """The age at which a request no longer counts as loading: a page may wait for news all the time."""
 _STALL_SECONDS = 1.0
 """The time in which a page that loads may still answer."""
+_BEHIND_SECONDS = 0.5
+"""The time in which a page in front is drawn."""
 _DOCUMENT_SECONDS = 60.0
 """The age at which the request of a document no longer counts as loading."""
 _STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cspreport"})
@@ -251,9 +253,9 @@ class Tab:
             return await task
 
     async def _wait_for(self, task: asyncio.Future[Any], opened: asyncio.Future[Any], seconds: float | None) -> None:
-        """Wait for the end of a call.
+        """Wait for the end of a call, or a reason to give it up.
 
-        A dialog, the time limit, and a second in which the page only loads end the wait, too.
+        These are a dialog, the time limit, and a second in which the page only loads.
         """
         end = math.inf if seconds is None else time.monotonic() + seconds
         while not (task.done() or opened.done()) and (left := end - time.monotonic()) > 0:
@@ -318,7 +320,7 @@ class Tab:
         return origins is None or origin in origins or (bool(origins) and self.documents[0] != self._send_document)
 
     def check_no_dialog(self) -> None:
-        """Check that the page does not wait for the answer to a dialog.
+        """Check that no dialog of the page waits for an answer.
 
         Raises:
             DialogOpenError: If it does.
@@ -393,8 +395,17 @@ class Tab:
             LoadingError: If the page loads another document.
             ToolError: If the page does not answer.
         """
-        shot = self.page.screenshot(timeout=LOOK_SECONDS * 1000, scale="css")
-        return await self.run(shot, LOOK_SECONDS)
+        return await self.run(self._picture(), LOOK_SECONDS)
+
+    async def _picture(self) -> bytes:
+        shot = asyncio.ensure_future(self.page.screenshot(timeout=LOOK_SECONDS * 1000, scale="css"))
+        try:
+            await asyncio.wait({shot}, timeout=_BEHIND_SECONDS)
+            if not shot.done():
+                await self.page.bring_to_front()  # no page is drawn behind one that it has opened
+            return await shot
+        finally:
+            shot.cancel()
 
 
 def _suffix(documents: int) -> str:

@@ -213,6 +213,16 @@ def test_a_new_tab_is_a_target(visit, shop, run):
     assert (news[0].owner, news[0].address) == (tab.target.owner, f"app/browser/{news[0].id}")
 
 
+def test_a_page_behind_its_window_is_still_seen(visit, shop):
+    shop.pages["/opener"] = "<button onclick=\"window.open('/order')\">Go</button>"
+    tab = visit(f"{shop.url}/opener")
+    before = tab.run(tab.surface.targets())
+    tab.do("click", "Go")
+    while len(tab.run(tab.surface.targets())) == len(before):
+        pass
+    assert tab.look(picture=True).picture
+
+
 def test_conversations_have_contexts_of_their_own(surface, shop, run):
     tabs = {owner: run(surface._browser.new_tab(owner)) for owner in ("one", "other")}
     for owner, tab in tabs.items():
