@@ -349,6 +349,13 @@ class Server(ABC):
         """
         return ""
 
+    def recipient(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        """Name the recipient of what a call would send; empty if unknown.
+
+        The text is shown to the person who is asked to approve the call. `arguments` as for `hazards`.
+        """
+        return ""
+
     def effect(
         self,
         target: Target,

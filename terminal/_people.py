@@ -270,11 +270,10 @@ class TerminalPeople:
         if isinstance(ask, Question):
             self._show_picture(ask)
             return
-        for action in ask.actions:
-            call = f"  {action.tool} {json.dumps(action.arguments, ensure_ascii=False)}"
-            self._console.print(Text(plain(call)))
+        for line in calls_of(ask):
+            self._console.print(Text(f"  {plain(line)}"))
         for line in seen(ask.observation):
-            self._console.print(Text(f"  {plain(line)}", style="dim"))
+            self._console.print(Text(f"  | {plain(line)}", style="dim"))
         self._show_picture(ask)
 
     def _show_picture(self, ask: ApprovalRequest | Question) -> None:
@@ -345,6 +344,17 @@ def asked(ask: Question) -> str:
     """Describe an agent's request in one line."""
     parts = (part.text + (f" ({' / '.join(part.choices)})" if part.choices else "") for part in ask.questions)
     return "; ".join(parts)
+
+
+def calls_of(ask: ApprovalRequest) -> list[str]:
+    """Describe the actions that are asked about, each with its control."""
+    lines = []
+    for action in ask.actions:
+        call = f"{action.tool} {json.dumps(action.arguments, ensure_ascii=False)}"
+        control_id = action.control.id if action.control is not None else action.arguments.get("control_id")
+        control = next((control for control in ask.observation.controls if control.id == control_id), None)
+        lines.append(call if control is None else f"{call} on {control.kind} {control.name!r}")
+    return lines
 
 
 def seen(observation: Observation) -> list[str]:

@@ -115,6 +115,10 @@ class BoundTool(ABC):
         """Describe the content that a call would replace; empty if unknown."""
         return ""
 
+    async def recipient(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Name the recipient of what a call would send; empty if unknown."""
+        return ""
+
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Return the surface's expected fingerprint after a call; empty if unknown."""
         return ""
@@ -244,6 +248,10 @@ class LocalTool(BoundTool):
     async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the surface; empty if it raises."""
         return await self._text_of("replaced", arguments)
+
+    async def recipient(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Ask the surface; empty if it raises."""
+        return await self._text_of("recipient", arguments)
 
     async def facts(self, arguments: Mapping[str, JsonValue], task_files: Collection[str], query: Asked) -> Facts:
         """Combine the tool's hazards with the surface's facts.

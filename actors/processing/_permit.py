@@ -99,18 +99,23 @@ async def ruling(
 
 
 async def explained(context: Context, run: Run, action: Action, tool: BoundTool, facts: Facts, *, reason: str) -> str:
-    """Add the content that an action would replace to its ruling.
+    """Add the effect of an action to its ruling, for a person.
 
-    The tool's surface may have to look at the target for that, so only a person's question is worth it.
+    These are the content that it would replace, and the recipient of what it would send. The tool's surface may have to
+    look at the target for that, so only a person's question is worth it.
 
     Raises:
         ToolTimeoutError: If the tool's surface takes too long.
     """
-    if Hazard.OVERWRITES not in facts.hazards:
-        return reason
-    replaced = tool.replaced(_filled(context, run, action, tool))
-    content = await in_time(context, replaced, f"asking what {action.tool} would replace")
-    return f"{reason}; it would replace {content}" if content else reason
+    if Hazard.OVERWRITES in facts.hazards:
+        replaced = tool.replaced(_filled(context, run, action, tool))
+        content = await in_time(context, replaced, f"asking what {action.tool} would replace")
+        reason += f"; it would replace {content}" if content else ""
+    if Hazard.SENDS in facts.hazards:
+        asking = tool.recipient(_filled(context, run, action, tool))
+        recipient = await in_time(context, asking, f"asking where {action.tool} would send to")
+        reason += f"; it would send to {recipient}" if recipient else ""
+    return reason
 
 
 def _waiver(context: Context, run: Run, observation: Observation, action: Action) -> str:

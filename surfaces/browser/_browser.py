@@ -222,6 +222,13 @@ class BrowserSurface(Server):
         tab.judged = await facts_of(tab, tool, arguments)
         return set(tab.judged.hazards)
 
+    async def recipient(  # type: ignore[override]
+        self, target: Target, tool: str, arguments: Mapping[str, JsonValue]
+    ) -> str:
+        """Name the origins that the form of a call is sent to."""
+        facts = await facts_of(await self._tab(target.id), tool, arguments)
+        return ", ".join(sorted(origin or "an unknown address" for origin in facts.origins))
+
     def canonical(
         self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]
     ) -> Mapping[str, JsonValue]:
@@ -360,7 +367,7 @@ def _dialog_observation(tab: Tab, url: str) -> Observation:
 
 
 def _resources_of(url: str) -> tuple[str, ...]:
-    """Name an address, and its origin; one that is not certain is unknown."""
+    """Name an address and its origin; an uncertain one is unknown."""
     if not url:
         return (UNKNOWN,)
     page = f"url:{url[:_MOST_URL]}"

@@ -332,6 +332,19 @@ def test_a_surface_that_cannot_describe_a_call_is_asked_for_no_more(start, until
     assert handle.result(PATIENCE).ok
 
 
+def test_a_person_sees_the_recipient_of_what_is_sent(start, until):
+    class Sends(MemoryServer):
+        def hazards(self, target, tool, arguments, made):
+            return {Hazard.SENDS}
+
+        def recipient(self, target, tool, arguments):
+            return f"the owner of {target.id}"
+
+    handle = start(app=[write("x"), FINISH], servers=[Sends(MemoryServer.window())]).submit(lone())
+    until(handle, EventName.APPROVAL_REQUESTED)
+    assert handle.approvals()[0].reason.endswith("; it would send to the owner of memo:one")
+
+
 def test_adding_to_what_the_task_did_not_make_does_not_ask(start, workspace):
     handle = start(app=[cells("B5", 2), FINISH], **on_documents(workspace)).submit(lone("theirs.xlsx"))
     assert handle.result(PATIENCE).ok

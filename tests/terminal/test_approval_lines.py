@@ -1,0 +1,26 @@
+"""Approvals in the terminal: the calls that are asked about, each with its control."""
+
+from __future__ import annotations
+
+from callboard.messages import Action, ApprovalRequest, Control, Observation
+from callboard.terminal._people import calls_of
+from callboard.terminal._text import plain
+
+
+def test_a_call_names_its_control_though_the_page_is_long():
+    controls = [Control(id=f"e{number}", name=f"Line {number}", kind="link") for number in range(100)]
+    controls.append(Control(id="e100", name="Del\u200bete \u202ell", kind="button"))
+    ask = ApprovalRequest(
+        id="a",
+        task_id="t",
+        run_id="t~1",
+        token=1,
+        address="app/browser/tab-1",
+        actions=(Action(tool="click", arguments={"control_id": "e100"}), Action(tool="press", arguments={"keys": "x"})),
+        reason="a rule",
+        observation=Observation(controls=tuple(controls)),
+    )
+    assert list(map(plain, calls_of(ask))) == [
+        r"""click {"control_id": "e100"} on button 'Del\u200bete \u202ell'""",
+        'press {"keys": "x"}',
+    ]
