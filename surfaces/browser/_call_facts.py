@@ -1,4 +1,4 @@
-"""Hazards of a call on a tab, and the addresses that it touches."""
+"""Hazards of a call on a tab, and its addresses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def facts_of(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> P
 
 
 async def _part(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> tuple[PageNode | None, bool]:
-    """Return the part that a call acts on, and whether as a field."""
+    """Return the part that a call acts on, with `enters`."""
     snapshot = await tab.snapshot()
     control_id = str(arguments.get("control_id") or "")
     node = snapshot.node(control_id) if control_id else snapshot.focused

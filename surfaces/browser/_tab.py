@@ -253,7 +253,7 @@ class Tab:
             return await task
 
     async def _wait_for(self, task: asyncio.Future[Any], opened: asyncio.Future[Any], seconds: float | None) -> None:
-        """Wait for the end of a call, or a reason to give it up.
+        """Wait until a call ends, or has to be given up.
 
         These are a dialog, the time limit, and a second in which the page only loads.
         """
