@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.browser._page_snapshot import PageNode
     from callboard.surfaces.browser._tab import Tab
 
-_POINTED = frozenset({"click", "check", "drag", "download"})
+_POINTED = frozenset({"click", "check", "drag", "download", "upload"})
 _DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
 """The hazards that every call of a tool has."""
 
@@ -37,14 +37,15 @@ async def facts_of(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> P
         return PressFacts(frozenset(of_answer("ok", [tab.dialog.message])))
     if tool in _POINTED or tool == "press":
         node, enters = await _part(tab, tool, arguments)
-        if node is not None:
+        if node is not None and not node.is_file:
             facts |= await tab.run(of_press(tab.page, node, enters=enters), LOOK_SECONDS)
     elif tool in PRESSED_AT | KEYED and tab.dialog is None:
         facts |= await facts_at(tab, tool, arguments)
     if tool == "drag":
         goal = (await tab.snapshot()).node(str(arguments["to"]))
         facts |= PressFacts(frozenset(of_words(goal) if goal is not None else ()))
-    return facts
+    sent = tab.sent_by.get(str(arguments.get("control_id") or ""), frozenset())
+    return facts | PressFacts(frozenset({Hazard.SENDS} if sent else ()), sent)
 
 
 async def _part(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> tuple[PageNode | None, bool]:

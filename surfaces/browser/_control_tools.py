@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -21,15 +23,19 @@ from callboard.surfaces.browser._page_actions import (
     commit,
     edit,
     element,
+    hover_over,
     note_pointer,
     pointed,
     press,
     put,
 )
 from callboard.surfaces.browser._page_addresses import origin_of
-from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOG, FIELDS
+from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOG, ENTERED, FIELDS
+from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError
 
 if TYPE_CHECKING:
+    from playwright.async_api import ElementHandle, Keyboard
+
     from callboard.surfaces.browser._page_actions import Tabs
     from callboard.surfaces.browser._page_snapshot import PageNode
 
@@ -47,6 +53,7 @@ _KEYS = {
     "esc": "Escape",
     "escape": "Escape",
     "home": "Home",
+    "insert": "Insert",
     "left": "ArrowLeft",
     "meta": "Meta",
     "page_down": "PageDown",
@@ -59,6 +66,12 @@ _KEYS = {
     "space": "Space",
     "tab": "Tab",
     "up": "ArrowUp",
+    " ": "Space",
+    "\n": "Enter",
+    "\r": "Enter",
+    "\t": "Tab",
+    **{name.casefold(): name for name in ("ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "NumpadEnter")},
+    **{f"f{number}": f"F{number}" for number in range(1, 13)},
 }
 _PRESSING = frozenset({"Enter", "NumpadEnter", "Space"})
 """The keys that press the focused control."""
@@ -67,14 +80,69 @@ _LETTERS_MS = 5
 MOST_LETTERS = 10_000
 
 
+_FORMS = {
+    "date": "2026-12-31",
+    "datetime-local": "2026-12-31T23:59",
+    "month": "2026-12",
+    "time": "23:59",
+    "week": "2026-W53",
+    "color": "#aabbcc",
+    "number": "1.5",
+}
+"""Examples of the texts that fields of some types take. Source: HTML, "Input types"."""
+_MOST_NAMED = 50
+
+
+def check_no_secret() -> None:
+    """Check that the keys to press are no secret for pages of some origins.
+
+    Raises:
+        ToolError: If they are: keys go to whatever has the focus.
+    """
+    if current_call().is_for_origins:
+        msg = "a secret is no key: put it into a field"
+        raise ToolError(msg)
+
+
+async def _takes_text(handle: ElementHandle) -> bool:
+    """Return whether an element is a field or can be edited otherwise."""
+    from playwright.async_api import Error
+
+    try:
+        return await handle.is_editable()
+    except Error as error:
+        if "not an <input>" in str(error):
+            return False
+        raise
+
+
+async def _type(keyboard: Keyboard, handle: ElementHandle, text: str) -> None:
+    """Type a text at the end of an element's own one.
+
+    Spaces are put in without their key, which presses a button if the page gives one the focus meanwhile.
+    """
+    await handle.focus()
+    await handle.press("End")
+    for part in re.split("( )", text):
+        await (keyboard.insert_text(part) if part == " " else keyboard.type(part, delay=_LETTERS_MS))
+
+
 def key_names(keys: str) -> str:
     """Return keys in the browser's spelling.
+
+    Raises:
+        ToolError: If there is no such key: one by another name could press a control without a ruling.
 
     >>> key_names("ctrl+a")
     'Control+a'
     """
     head, plus, last = keys.rpartition("+")
-    names = [*(head.split("+") if head else []), last or "+"] if plus else [keys]
+    names = [*(head.removesuffix("+").split("+") if head else []), last or "+"] if plus else [keys]
+    unknown = [name for name in names if name.casefold() not in _KEYS and not (len(name) == 1 and name.isprintable())]
+    if unknown:
+        named = ", ".join(sorted(name for name in _KEYS if name.isprintable() and name != " "))
+        msg = f"there is no key {unknown[0]!r}; there are letters, digits, signs, and {named}"
+        raise ToolError(msg)
     return "+".join(_KEYS.get(name.casefold(), name) for name in names)
 
 
@@ -91,7 +159,7 @@ def pressed_by(focused: PageNode | None, keys: str) -> tuple[PageNode | None, bo
     if focused is None or not presses(keys):
         return None, False
     is_enter = key_names(keys).endswith("Enter")
-    if focused.role in FIELDS or focused.role in {"checkbox", "radio", "slider"}:
+    if focused.role in ENTERED:
         return (focused, True) if is_enter else (None, False)
     return (focused, False) if focused.role in BUTTONS or focused.is_clickable else (None, False)
 
@@ -136,12 +204,17 @@ class ControlTools:
     @tool(effect=Effect.IDEMPOTENT, controls=FIELDS)
     async def fill(self, tab: TabId, control_id: ControlId, text: Annotated[str, Field(max_length=100_000)]) -> Answer:
         """Replace the text of a field."""
-        alone = current_call().is_for_origins
-        await edit(
-            await self._tabs(tab),
+        alone, opened = current_call().is_for_origins, await self._tabs(tab)
+        target = await edit(
+            opened,
             control_id,
             lambda handle: put(handle, text) if alone else handle.fill(text, timeout=ACTION_MS),
         )
+        with contextlib.suppress(DialogOpenError):
+            kind = await opened.run(target.handle.get_attribute("type"), LOOK_SECONDS) or ""
+            if text and kind in _FORMS and not await opened.run(target.handle.input_value(), LOOK_SECONDS):
+                msg = f"{target.title} takes texts such as {_FORMS[kind]} only, and is empty now"
+                raise ToolError(msg)
         return {}
 
     @tool(effect=Effect.ONCE, controls=FIELDS)
@@ -158,9 +231,10 @@ class ControlTools:
         if current_call().is_for_origins:
             await commit(opened, lambda: put(target.handle, text, adds=True), target)
             return {}
-        await opened.run(target.handle.focus())
-        await opened.run(target.handle.press("End"))
-        await commit(opened, lambda: opened.page.keyboard.type(text, delay=_LETTERS_MS), target)
+        if target.node.role in BUTTONS or not await opened.run(_takes_text(target.handle), LOOK_SECONDS):
+            msg = f"{target.title} is no field for text"
+            raise ToolError(msg)
+        await commit(opened, lambda: _type(opened.page.keyboard, target.handle, text), target)
         return {}
 
     @tool(effect=Effect.IDEMPOTENT, controls=("combobox", "listbox"))
@@ -171,9 +245,13 @@ class ControlTools:
         options: Annotated[list[str], Field(min_length=1, max_length=100, description="Their labels.")],
     ) -> Answer:
         """Choose options of a list."""
-        await edit(
-            await self._tabs(tab), control_id, lambda handle: handle.select_option(label=options, timeout=ACTION_MS)
-        )
+        opened = await self._tabs(tab)
+        node = (await opened.snapshot()).node(control_id)
+        names = [part.name for part in node.below() if part.role == "option"] if node is not None else []
+        if names and (unknown := [option for option in options if option not in names]):
+            msg = f"there is no option {unknown[0]!r}; there are: {', '.join(names[:_MOST_NAMED])}"
+            raise ToolError(msg)
+        await edit(opened, control_id, lambda handle: handle.select_option(label=options, timeout=ACTION_MS))
         return {}
 
     @tool(effect=Effect.IDEMPOTENT, controls=("checkbox", "radio", "switch"))
@@ -196,6 +274,7 @@ class ControlTools:
     ) -> Answer:
         """Press a key, or several together."""
         opened, names = await self._tabs(tab), key_names(keys)
+        check_no_secret()
         if control_id:
             target = await element(opened, control_id)
             node, enters = pressed_by(target.node, keys)
@@ -214,9 +293,10 @@ class ControlTools:
         """Drag a control onto another one."""
         opened = await self._tabs(tab)
         source, goal = await pointed(opened, control_id), await element(opened, to)
-        start, end = (opened.page.locator(f"aria-ref={part.node.ref}") for part in (source, goal))
-        await opened.run(start.drag_to(end, trial=True, timeout=ACTION_MS))
+        for part in (goal, source):
+            await hover_over(opened, part)
         await check_judged(opened, source.node)
+        start, end = (opened.page.locator(f"aria-ref={part.node.ref}") for part in (source, goal))
         await commit(opened, lambda: start.drag_to(end, steps=DRAG_MOVES, timeout=ACTION_MS), source)
         await note_pointer(opened, goal)
         return {}

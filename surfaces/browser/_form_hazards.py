@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from callboard.messages import Hazard
 from callboard.surfaces._hazard_words import of_answer, of_beginning, of_name
 from callboard.surfaces.browser._page_addresses import base_url, document_url, origin_of, resolved
-from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOGS, FIELDS
+from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOGS, ENTERED
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 
 if TYPE_CHECKING:
@@ -31,35 +31,53 @@ def _small(attribute: str) -> str:
 
 
 _TYPE, _METHOD, _FORM_METHOD = _small("@type"), _small("@method"), _small("@formmethod")
-_SUBMITTER = (
-    f"ancestor-or-self::*[(self::button and not({_TYPE}='button' or {_TYPE}='reset')) or "
-    f"(self::input and ({_TYPE}='submit' or {_TYPE}='image'))][1]"
+
+
+def _is(*names: str) -> str:
+    """Match elements by their names, also in documents of XML, where they are in a namespace."""
+    return "(" + " or ".join(f"local-name()='{name}'" for name in names) + ")"
+
+
+_SUBMITS = (
+    f"(({_is('button')} and not({_TYPE}='button' or {_TYPE}='reset')) or "
+    f"({_is('input')} and ({_TYPE}='submit' or {_TYPE}='image')))"
 )
-"""The button that submits, if one is pressed or is around it. Source: HTML, "Attributes for form submission"."""
-_OWN_FORM = "(ancestor::form[1] | id(@form))"
-_PAYMENT = (
-    f"descendant::input[starts-with({_small('@autocomplete')}, 'cc-') or contains({_small('@autocomplete')}, ' cc-')]"
+"""The condition for a button that submits. Source: HTML, "Attributes for form submission"."""
+_SUBMITTER = f"ancestor-or-self::*[{_SUBMITS}][1]"
+_OWN_FORM = f"(ancestor::*[{_is('form')}][1] | id(@form))"
+_AUTOCOMPLETE = _small("@autocomplete")
+_PLAIN_NAME = f"translate(concat(@name, ' ', @id), '{_AZ}-_', '{_SMALL}')"
+_PAYS = (
+    f"({_is('input', 'select', 'textarea')} and (starts-with({_AUTOCOMPLETE}, 'cc-') or "
+    f"contains({_AUTOCOMPLETE}, ' cc-') or contains({_PLAIN_NAME}, 'cardnumber') or "
+    f"contains({_PLAIN_NAME}, 'ccnumber')))"
 )
-_PASSWORD = f"descendant::input[{_TYPE}='password']"
-_ENTERED = "ancestor-or-self::*[self::input or self::select][1]"
+_KNOWS_PASSWORD = f"({_is('input')} and {_TYPE}='password')"
+_ENTERED = f"ancestor-or-self::*[{_is('input', 'select')}][1]"
 """The field in which Enter submits its form."""
-_DEFAULT = f"descendant::*[(self::button or self::input) and {_FORM_METHOD}='post']"
+_DEFAULT = f"descendant::*[{_is('button', 'input')} and {_FORM_METHOD}='post']"
+
+
+def _has(field: str) -> str:
+    """Match forms with a field, which may stand elsewhere in the document."""
+    return f"descendant::*[{field}] or @id = //*[{field}]/@form"
 
 
 def _facts(submitter: str, own: str) -> dict[Hazard, str]:
     """Return the XPath that finds each hazard of submitting."""
     return {
         Hazard.SENDS: f"{submitter}[{own}]",
-        Hazard.SPENDS: f"{submitter}[{_OWN_FORM}[{_PAYMENT}]]",
-        Hazard.LOGS_IN: f"{submitter}[{_OWN_FORM}[{_PASSWORD}]]",
+        Hazard.SPENDS: f"{submitter}[{_OWN_FORM}[{_has(_PAYS)}]]",
+        Hazard.LOGS_IN: f"{submitter}[{_OWN_FORM}[{_has(_KNOWS_PASSWORD)}]]",
     }
 
 
 _PRESSED = _facts(_SUBMITTER, f"{_FORM_METHOD}='post' or (not(@formmethod) and {_OWN_FORM}[{_METHOD}='post'])") | {
-    Hazard.DOWNLOADS: "ancestor-or-self::a[@href][1][@download]"
+    Hazard.DOWNLOADS: f"ancestor-or-self::*[{_is('a')} and @href][1][@download]"
 }
 _ENTER = _facts(_ENTERED, f"{_OWN_FORM}[{_METHOD}='post' or {_DEFAULT}]")
-_IN_FORM = f"{_SUBMITTER}[{_OWN_FORM}]"
+_NAVIGATES = f"[{_OWN_FORM}[@action and not(@onsubmit)]]"
+"""The condition for a form that only asks for another page. One without an address is likely to be sent by a script."""
 
 
 @dataclass(frozen=True)
@@ -91,24 +109,33 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
     Raises:
         ToolError: If the page does not answer.
     """
-    is_field = enters and node.role in FIELDS
-    paths = _ENTER if is_field else _PRESSED
+    is_field = enters and node.role in ENTERED
+    paths, submitter = (_ENTER, _ENTERED) if is_field else (_PRESSED, _SUBMITTER)
     element = page.locator(f"aria-ref={node.ref}")
     with as_tool_error():
         counts = await asyncio.gather(
-            *(element.locator(f"xpath={path}").count() for path in (*paths.values(), _IN_FORM))
+            *(element.locator(f"xpath={path}").count() for path in (*paths.values(), submitter + _NAVIGATES))
         )
-        addresses, is_foreign = await _form_addresses(element, _ENTERED if is_field else _SUBMITTER, enters=is_field)
-    *found_counts, in_form = counts
+        addresses, is_foreign = await _form_addresses(element, submitter, enters=is_field)
+        words = await _words_of_default(element) if is_field else of_words(node)
+    *found_counts, navigates = counts
     hazards = {hazard for hazard, count in zip(paths, found_counts, strict=True) if count}
     if is_foreign:
         hazards.add(Hazard.SENDS)
-    if not is_field:
-        words = of_words(node)
-        if in_form and Hazard.SENDS not in hazards:
-            words.discard(Hazard.SENDS)  # a form that is not posted is a navigation
-        hazards |= words
-    return PressFacts(frozenset(hazards), addresses)
+    if navigates and Hazard.SENDS not in hazards:
+        words.discard(Hazard.SENDS)
+    return PressFacts(frozenset(hazards | words), addresses)
+
+
+async def _words_of_default(element: Locator) -> set[Hazard]:
+    """Return the hazards that the words on the button indicate which Enter in a field presses."""
+    form = element.locator(f"xpath={_ENTERED}").locator(f"xpath={_OWN_FORM}")
+    buttons = form.locator(f"xpath=descendant::*[{_SUBMITS}]")
+    if not await buttons.count():
+        return set()
+    button = buttons.first
+    texts = [await button.text_content(), *[await button.get_attribute(name) for name in ("aria-label", "value")]]
+    return set[Hazard]().union(*(of_name(" ".join(text.split())) for text in texts if text)) - {Hazard.OVERWRITES}
 
 
 async def _form_addresses(element: Locator, submitter: str, *, enters: bool) -> tuple[frozenset[str], bool]:

@@ -73,7 +73,8 @@ _PUT = """(field, [text, adds]) => {
 class Element:
     """A part of a page that is acted on."""
 
-    def __init__(self, node: PageNode, handle: ElementHandle) -> None:
+    def __init__(self, control_id: str, node: PageNode, handle: ElementHandle) -> None:
+        self.id = control_id
         self.node = node
         self.handle = handle
         """The element itself: one that replaces it has another."""
@@ -100,7 +101,7 @@ async def element(tab: Tab, control_id: str, *, may_be_disabled: bool = False) -
     if node is None:
         msg = f"the control {control_id!r} is gone, or was replaced by another one: look again"
         raise ToolError(msg)
-    found = Element(node, await _handle(tab, node))
+    found = Element(control_id, node, await _handle(tab, node))
     if "disabled" in node.marks and not may_be_disabled:
         msg = f"{found.title} is disabled; nothing was done"
         raise ToolError(msg)
@@ -158,33 +159,55 @@ def _overlaps(first: Box, second: Box) -> bool:
 async def press(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitable[Any]], *, once: bool = True) -> None:
     """Press a control with the pointer.
 
-    Playwright tries first: the control has to be visible, enabled, at rest, on the screen, and not covered. The pointer
-    moves to it then.
-
     Raises:
         ToolError: If it can't be pressed; the text gives the reason, and nothing was done.
     """
+    target = await ready(tab, control_id)
+    await commit(tab, lambda: do(target.handle), target, once=once)
+
+
+async def ready(tab: Tab, control_id: str) -> Element:
+    """Find a control that is about to be pressed, with the pointer over it.
+
+    Playwright checks first that it is visible, at rest, on the screen, and not covered. The page may change once the
+    pointer is over the control. So that is looked up again, and a press must have no hazards then but those ruled on.
+    (Playwright also has trial clicks, but listeners of the window get them.)
+
+    Raises:
+        ToolError: If it can't be pressed; the text gives the reason.
+    """
     target = await pointed(tab, control_id)
+    await hover_over(tab, target)
+    target = await element(tab, control_id)
+    await check_judged(tab, target.node)
+    return target
+
+
+async def hover_over(tab: Tab, target: Element) -> None:
+    """Move the pointer over a control that can be pressed there.
+
+    Raises:
+        ToolError: If it can't; the text gives the reason.
+    """
     try:
-        await tab.run(target.handle.click(trial=True, timeout=_CHECK_MS))
+        await tab.run(target.handle.hover(timeout=_CHECK_MS))
     except DialogOpenError:
         raise
     except ToolError as error:
         raise _explained(target, error) from error
     await note_pointer(tab, target)
-    await check_judged(tab, target.node)
-    await commit(tab, lambda: do(target.handle), target, once=once)
 
 
-async def edit(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitable[Any]], *, once: bool = False) -> None:
-    """Change the value of a control.
+async def edit(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitable[Any]]) -> Element:
+    """Change the value of a control, and return it.
 
     Raises:
         ToolError: If it can't be changed; the text gives the reason.
     """
     target = await element(tab, control_id)
     await check_origin(target.handle)
-    await commit(tab, lambda: do(target.handle), target, once=once)
+    await commit(tab, lambda: do(target.handle), target, once=False)
+    return target
 
 
 async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False) -> None:
@@ -239,7 +262,7 @@ async def commit(
     """
     if not answers:
         tab.check_no_dialog()
-        tab.begin(may_send=may_send)
+        tab.begin(may_send=may_send, control_id="" if target is None else target.id)
     call = current_call()
     if once and call.id:
         await asyncio.to_thread(call.note, BEGUN)

@@ -50,7 +50,7 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
                 await route.continue_()
                 return
             for tab in senders:
-                tab.note(f"The page tried to send a form to {request.url} by itself; it was stopped.")
+                tab.stop_form(request.url)
             await route.abort("aborted")
         else:
             await route.continue_()

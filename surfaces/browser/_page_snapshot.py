@@ -28,6 +28,8 @@ DIALOG = "page dialog"
 TABLES = frozenset({"table", "grid", "treegrid"})
 BUTTONS = frozenset({"button", "menuitem", "menuitemcheckbox", "menuitemradio", "tab", "switch", "option", "link"})
 FIELDS = frozenset({"textbox", "searchbox", "combobox", "spinbutton"})
+ENTERED = FIELDS | {"checkbox", "radio", "slider"}
+"""The controls in which Enter submits their form."""
 ROLES = BUTTONS | FIELDS | TABLES | DIALOGS | {"checkbox", "radio", "slider", "listbox", "treeitem"}
 """The roles that are controls. A part of any other role is one if it is clickable."""
 MOST_TEXT = 12_000

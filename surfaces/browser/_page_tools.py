@@ -23,6 +23,7 @@ from callboard.surfaces.browser._page_actions import (
     commit,
     element,
     press,
+    ready,
 )
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ class PageTools:
         """Give files of the workspace to the page."""
         opened, payloads = await self._tabs(tab), [await asyncio.to_thread(self._file, name) for name in files]
         target = await element(opened, control_id)
+        if not target.node.is_file:
+            target = await ready(opened, control_id)
 
         async def give() -> None:
             if target.node.is_file:

@@ -16,7 +16,7 @@ from pydantic import Field
 from callboard.messages import AgentKind, Effect
 from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.browser._control_tools import MOST_LETTERS, key_names, pressed_by
+from callboard.surfaces.browser._control_tools import MOST_LETTERS, check_no_secret, key_names, pressed_by
 from callboard.surfaces.browser._form_hazards import PressFacts, of_press
 from callboard.surfaces.browser._page_actions import (
     DRAG_MOVES,
@@ -157,7 +157,7 @@ class PointerTools:
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
     async def type_text(self, tab: TabId, text: Annotated[str, Field(max_length=MOST_LETTERS)]) -> Answer:
-        """Type a text at the cursor; line breaks press Enter, tabs Tab."""
+        """Type a text at the cursor; line breaks press Enter."""
         opened = await self._tabs(tab)
         if current_call().is_for_origins:
             await _type_secret(opened, text)
@@ -174,6 +174,7 @@ class PointerTools:
     ) -> Answer:
         """Press one key or combination on the keyboard."""
         opened = await self._tabs(tab)
+        check_no_secret()
         check_facts(opened, await facts_at(opened, "press_keys", {"keys": keys}))
         await commit(opened, lambda: opened.page.keyboard.press(key_names(keys)))
         return {}
@@ -220,6 +221,7 @@ async def _act(
             raise ToolError(msg)
     await stir(tab)
     if once:
+        await tab.run(tab.page.mouse.move(points["x"], points["y"]))  # what it presses may change under the pointer
         check_facts(tab, await facts_at(tab, tool, dict(points)))
     tab.pointer = (points.get("to_x", points["x"]), points.get("to_y", points["y"]))
     await commit(tab, lambda: do(tab.page.mouse), once=once)

@@ -123,6 +123,9 @@ class Tab:
         """The origins that the page may send forms to; None for all."""
         self._send_document = 0
         """The number of the document from which it may."""
+        self.sent_by: dict[str, frozenset[str]] = {}
+        """The addresses of forms that were stopped, by the control that was acted on before."""
+        self._acted_on = ""
         self.boxes: dict[str, Box] | None = None
         """The places of the controls at the last observation for an agent; None after an action."""
         self.pointer: tuple[float, float] | None = None
@@ -191,6 +194,7 @@ class Tab:
         is_new = frame in self._loading or not frame.url.startswith("http")
         whole, frames = self.documents
         if frame is self.page.main_frame:
+            self.sent_by.clear()
             self.documents = (whole + is_new, frames + is_new)
         else:
             self._loading.pop(frame, None)
@@ -297,13 +301,15 @@ class Tab:
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
 
-    def begin(self, *, may_send: bool) -> None:
+    def begin(self, *, may_send: bool, control_id: str) -> None:
         """Begin an action.
 
         Args:
             may_send: Whether the page may send the forms that the policy has ruled on.
+            control_id: The control that it acts on; empty for none.
         """
         self.dialogs = 0
+        self._acted_on = control_id
         self._send_document = self.documents[0]
         self._send_origins = frozenset()
         if may_send and self.judged is None:
@@ -318,6 +324,19 @@ class Tab:
         """
         origins = self._send_origins
         return origins is None or origin in origins or (bool(origins) and self.documents[0] != self._send_document)
+
+    def stop_form(self, url: str) -> None:
+        """Note a form that was stopped, and the control that was acted on last.
+
+        A script may have sent the form for that control.
+        """
+        way_out = ""
+        if self._acted_on:
+            self.sent_by[self._acted_on] = self.sent_by.get(self._acted_on, frozenset()) | {url}
+            way_out = (
+                f" If the action on {self._acted_on} was meant to send it, repeat it: it is ruled on as such then."
+            )
+        self.note(f"The page tried to send a form to {url} by itself; it was stopped.{way_out}")
 
     def check_no_dialog(self) -> None:
         """Check that no dialog of the page waits for an answer.

@@ -108,6 +108,7 @@ def test_an_answer_to_a_form_may_send_on(touched, shop):
     tab, _ = touched("<form action='/next'><button formmethod='post'>Go</button></form>")
     assert tab.hazards("click", "Go") == {"sends"}
     tab.do("click", "Go")
+    tab.wait_for(text="Thank you")
     tab.script("() => { location = '/next' }")
     tab.wait_for(address=f"{shop.other_url}/*", text="Thank you")
 
