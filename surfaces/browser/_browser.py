@@ -328,7 +328,7 @@ async def _observation(tab: Tab, look: Look) -> Observation:
 
 
 async def _pictured(tab: Tab, snapshot: PageSnapshot) -> tuple[PageSnapshot, bytes | None]:
-    """Take a picture, and return it with the snapshot whose fields are where the picture has them.
+    """Take a picture, with a snapshot of the same moment.
 
     A field that holds a secret is made black at its place. If fields keep moving, there is no picture.
     """

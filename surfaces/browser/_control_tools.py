@@ -94,7 +94,7 @@ _MOST_NAMED = 50
 
 
 def check_no_secret() -> None:
-    """Check that the keys to press are no secret for pages of some origins.
+    """Check that the keys are no secret for some origins.
 
     Raises:
         ToolError: If they are: keys go to whatever has the focus.

@@ -34,7 +34,10 @@ _TYPE, _METHOD, _FORM_METHOD = _small("@type"), _small("@method"), _small("@form
 
 
 def _is(*names: str) -> str:
-    """Match elements by their names, also in documents of XML, where they are in a namespace."""
+    """Match elements by their names.
+
+    In documents of XML they are in a namespace.
+    """
     return "(" + " or ".join(f"local-name()='{name}'" for name in names) + ")"
 
 
@@ -128,7 +131,7 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
 
 
 async def _words_of_default(element: Locator) -> set[Hazard]:
-    """Return the hazards that the words on the button indicate which Enter in a field presses."""
+    """Return the hazards of the words on the button that Enter presses."""
     form = element.locator(f"xpath={_ENTERED}").locator(f"xpath={_OWN_FORM}")
     buttons = form.locator(f"xpath=descendant::*[{_SUBMITS}]")
     if not await buttons.count():

@@ -167,7 +167,7 @@ async def press(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitab
 
 
 async def ready(tab: Tab, control_id: str) -> Element:
-    """Find a control that is about to be pressed, with the pointer over it.
+    """Find a control to press, and move the pointer over it.
 
     Playwright checks first that it is visible, at rest, on the screen, and not covered. The page may change once the
     pointer is over the control. So that is looked up again, and a press must have no hazards then but those ruled on.

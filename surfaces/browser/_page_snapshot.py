@@ -44,7 +44,7 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class Inset(NamedTuple):
-    """The place of a frame's content in a picture, or in the frame's box."""
+    """The place of a frame's content in a picture or box."""
 
     x: float = 0.0
     y: float = 0.0
@@ -53,7 +53,7 @@ class Inset(NamedTuple):
     down: float = 1.0
 
     def outside(self, x: int, y: int, width: int, height: int) -> Box:
-        """Return the box of a part of the content, whole pixels around it."""
+        """Return the box of a part of the content."""
         left, top = math.floor(self.x + x * self.across), math.floor(self.y + y * self.down)
         right, bottom = self.x + (x + width) * self.across, self.y + (y + height) * self.down
         return Box(x=left, y=top, width=math.ceil(right - left), height=math.ceil(bottom - top))
@@ -253,7 +253,7 @@ class PageSnapshot:
         return tuple(self._control(node) for node in self.nodes if node.is_control)
 
     def filled_boxes(self) -> dict[str, Box | None]:
-        """Return the places of the fields with texts, and of password fields, by their ids."""
+        """Return the places of password fields and filled ones, by id."""
         nodes = [node for node in self.nodes if node.is_password or (node.role in FIELDS and node.text)]
         return {self.id_of(node): node.box for node in nodes}
 

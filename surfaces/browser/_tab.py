@@ -326,9 +326,9 @@ class Tab:
         return origins is None or origin in origins or (bool(origins) and self.documents[0] != self._send_document)
 
     def stop_form(self, url: str) -> None:
-        """Note a form that was stopped, and the control that was acted on last.
+        """Note a form that was stopped.
 
-        A script may have sent the form for that control.
+        A script may have sent it for the control that was acted on last.
         """
         way_out = ""
         if self._acted_on:
@@ -384,7 +384,10 @@ class Tab:
         return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
 
     async def _fields(self, kind: str) -> set[str] | None:
-        """Return the refs of all fields of a type without a role; None if there are too many to ask for."""
+        """Return the refs of all fields of a type without a role.
+
+        None if there are too many to ask for.
+        """
         refs: set[str] = set()
         for frame in self.page.frames:
             fields = frame.locator(f"input[type={kind}]")

@@ -54,8 +54,8 @@ def requires_browser() -> None:
     needed()
 
 
-@pytest.fixture(scope="module")
-def debugging_port(requires_browser: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="session")
+def debugging_port(requires_browser: None) -> Iterator[str]:
     """Give the debugging port of a browser in its sandbox; root starts it as another user."""
     home = Path(f"{HOME}{os.getpid()}")  # the folders of pytest are closed to other users
     home.mkdir(mode=0o700)

@@ -83,7 +83,7 @@ FORMS = {
     ),
     "a search": ("<form action='/s'><input aria-label='Text'><button>Send</button></form>", "click", "Send", set()),
     "fields elsewhere": (
-        "<form method=post id=f><button>Go</button></form><input type=password form=f><input autocomplete=cc-csc form=f>",
+        "<form method=post id=f><button>Go</button></form><input type=password form=f><input id=ccnumber form=f>",
         "click",
         "Go",
         {"sends", "logs_in", "spends"},
@@ -113,7 +113,7 @@ def test_a_press_has_the_hazards_of_all_that_it_may_send(page, text, tool, name,
     )
 
 
-def test_a_form_that_a_script_sends_for_a_control_is_ruled_on_the_second_time(page, shop):
+def test_a_form_that_a_script_sends_is_ruled_on_the_second_time(page, shop):
     tab, count = (
         page(
             "<form method='post' action='/confirm' id='f'><input name='name' value='Ada'></form>"
