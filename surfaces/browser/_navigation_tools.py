@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
+import re
 import time
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -16,7 +17,7 @@ from callboard.surfaces import committing, current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.browser._context_networks import check_address
 from callboard.surfaces.browser._page_actions import BOTH, Answer, TabId, commit, element
-from callboard.surfaces.browser._page_addresses import origin_of
+from callboard.surfaces.browser._page_addresses import origin_of, resolved
 from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 from callboard.surfaces.browser._tab import LoadingError
 
@@ -38,7 +39,6 @@ _STEP = 0.8
 _FAILURE_PAGE, _FAILURE_MS = "chrome-error://**", 1_000
 _PROXY_NAME = "callboard"
 """The name in the answers of the proxy itself."""
-_PORTS = {"http": ":80", "https": ":443"}
 
 
 def full_address(text: str) -> str:
@@ -61,16 +61,19 @@ def full_address(text: str) -> str:
             raise ToolError(msg)
         is_here = name in {"localhost", "127.0.0.1"}
         stripped = f"{'http' if is_here else 'https'}://{stripped}"
-    parts = urlsplit(stripped)
-    scheme = parts.scheme.lower()
-    if scheme not in SCHEMES or not parts.hostname:
+    web = stripped.partition("://")
+    if web[0].lower() not in SCHEMES:
         msg = f"{text!r} is not the address of a page: only http and https are opened"
         raise ToolError(msg)
-    host = parts.netloc.lower().removesuffix(_PORTS[scheme])
-    if "@" in host:
+    if "@" in re.split(r"[/\\?#]", web[2], maxsplit=1)[0]:
         msg = "an address with a user's name or password is not opened: log in on the page"
         raise ToolError(msg)
-    return urlunsplit((scheme, host, parts.path.replace(" ", "%20") or "/", parts.query, parts.fragment))
+    url = resolved("", stripped)
+    if not url:
+        msg = f"{text!r} is not the address of a page: it has no plain host (one with other letters begins with xn--)"
+        raise ToolError(msg)
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.replace(" ", "%20") or "/", parts.query, parts.fragment))
 
 
 async def open_address(tab: Tab, address: str) -> Answer:

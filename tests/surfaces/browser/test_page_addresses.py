@@ -7,6 +7,7 @@ import pytest
 from callboard.messages import Hazard
 from callboard.surfaces import ToolError
 from callboard.surfaces.browser._form_hazards import PressFacts
+from callboard.surfaces.browser._navigation_tools import full_address
 from callboard.surfaces.browser._page_addresses import resolved
 
 EVIL = "http://evil.example/x"
@@ -121,3 +122,24 @@ def test_dragging_onto_a_bin_deletes(touched):
 def test_facts_of_presses_are_united():
     first = PressFacts(frozenset({Hazard.SENDS}), frozenset({EVIL}))
     assert first | PressFacts(addresses=frozenset({""})) == PressFacts(first.hazards, frozenset({"", EVIL}))
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (r"http://evil.example\.shop.example/", "http://evil.example/.shop.example/"),
+        ("https://%65vil.example", "https://evil.example/"),
+        ("HTTPS://A.example:443", "https://a.example/"),
+        ("localhost:8080/x", "http://localhost:8080/x"),
+    ],
+)
+def test_an_address_is_opened_as_the_rules_read_it(text, address):
+    assert full_address(text) == address
+
+
+@pytest.mark.parametrize(
+    "text", ["http://[bad", "https://münchen.example", "https://", "http://a b.example", "ftp://a.example"]
+)
+def test_an_address_without_a_certain_host_is_not_opened(text):
+    with pytest.raises(ToolError, match="is not the address of a page"):
+        full_address(text)
