@@ -375,6 +375,9 @@ class Tab:
         async with self._looking:  # also until the end of one that is no longer waited for: they would pile up
             # First, since refs are of the last snapshot
             passwords, files = [await self._fields(kind) for kind in ("password", "file")]
+            if not (self.loads or await self.page.locator("body, frameset").count()):
+                self.note("The page is an image or other data, no document: it has no text and no controls.")
+                return PageSnapshot("", self.page.url)
             text = await self.page.aria_snapshot(mode="ai", boxes=boxes, timeout=LOOK_SECONDS * 1000)
             insets = await self._insets(text) if boxes else {}
         whole, frames = map(_suffix, self.documents)

@@ -69,7 +69,8 @@ class Shop:
                 if path == "/prices.csv":
                     self.answer(b"item,price\nkettle,24.50\n", "text/csv", 'attachment; filename="prices.csv"')
                     return
-                self.answer(shop.page(path, query).encode())
+                kind = "image/svg+xml" if path.endswith(".svg") else "text/html; charset=utf-8"
+                self.answer(shop.page(path, query).encode(), kind)
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"] or 0))

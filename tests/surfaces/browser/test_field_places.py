@@ -38,6 +38,14 @@ def test_of_many_password_fields_none_is_shown(visit, shop):
     assert all("password" in control.states for control in look.controls)
 
 
+def test_a_drawing_alone_has_a_picture_and_no_controls(visit, shop):
+    shop.pages["/drawing.svg"] = "<svg xmlns='http://www.w3.org/2000/svg'><rect width='9' height='9'/></svg>"
+    look = visit(f"{shop.url}/drawing.svg").look(picture=True)
+    assert (look.controls, look.text) == ((), "")
+    assert look.picture.startswith(b"\x89PNG")
+    assert "no document" in look.notes[0]
+
+
 def test_only_a_look_for_an_agent_has_a_part_of_a_long_text(visit, shop, run):
     shop.pages["/long"] = "".join(f"<p>Line {number}" for number in range(2_000)) + "<p>The end"
     tab = visit(f"{shop.url}/long")
