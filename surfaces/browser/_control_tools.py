@@ -75,6 +75,7 @@ _KEYS = {
 }
 _PRESSING = frozenset({"Enter", "NumpadEnter", "Space"})
 """The keys that press the focused control."""
+_HAS_FOCUS = "field => field.getRootNode().activeElement === field"
 _LETTERS_MS = 5
 """The time between two typed letters, in milliseconds, so that suggestions of a page keep up."""
 MOST_LETTERS = 10_000
@@ -119,12 +120,15 @@ async def _takes_text(handle: ElementHandle) -> bool:
 async def _type(keyboard: Keyboard, handle: ElementHandle, text: str) -> None:
     """Type a text at the end of an element's own one.
 
-    Spaces are put in without their key, which presses a button if the page gives one the focus meanwhile.
+    If the page gives another part the focus meanwhile, spaces are put in without their key, which presses a button.
     """
     await handle.focus()
     await handle.press("End")
     for part in re.split("( )", text):
-        await (keyboard.insert_text(part) if part == " " else keyboard.type(part, delay=_LETTERS_MS))
+        if part == " " and not await handle.evaluate(_HAS_FOCUS):
+            await keyboard.insert_text(part)
+        else:
+            await keyboard.type(part, delay=_LETTERS_MS)
 
 
 def key_names(keys: str) -> str:

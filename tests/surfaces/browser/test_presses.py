@@ -71,6 +71,18 @@ def test_a_text_is_typed_into_fields_only(page):
     assert tab.script("() => document.querySelector('p').textContent") == "x a b"
 
 
+def test_a_space_presses_no_button_that_gets_the_focus_meanwhile(page):
+    tab = page(f"{COUNT}</script><input aria-label='Code' oninput='go.focus()'><button id='go'>Go</button>")
+    tab.do("type", "Code", text="a b")
+    assert tab.look().window["title"] == "0"
+
+
+def test_a_page_that_listens_to_keys_gets_those_of_a_text(page):
+    tab = page("<title>x</title><input aria-label='Line' onkeydown='document.title += `-${event.code}`'>")
+    tab.do("type", "Line", text="rm a")
+    assert tab.look().window["title"] == "x-End-KeyR-KeyM-Space-KeyA"
+
+
 SENT_BY_SCRIPT = "<form onsubmit='return false'><input aria-label='Text'><button>Send message</button></form>"
 FORMS = {
     "a form that a script sends": (SENT_BY_SCRIPT, "click", "Send message", {"sends"}),
