@@ -88,6 +88,7 @@ async def open_address(tab: Tab, address: str) -> Answer:
 
     async def go() -> None:
         nonlocal status, refusal
+        tab.repeats = True
         response = await tab.page.goto(url, wait_until="commit", timeout=_ANSWER_MS)
         status = 0 if response is None else response.status
         if response is not None and response.headers.get("proxy-status") == _PROXY_NAME:
@@ -133,6 +134,7 @@ class NavigationTools:
 
         async def go() -> None:
             nonlocal went
+            opened.repeats = False  # the page before may have come from any action
             went = await opened.page.go_back(wait_until="commit", timeout=_ANSWER_MS) is not None
 
         url = opened.page.url

@@ -15,6 +15,7 @@ from callboard.surfaces.browser._context_networks import ContextNetworks
 from callboard.surfaces.browser._held_browser import HeldBrowser
 from callboard.surfaces.browser._launch import SHARED
 from callboard.surfaces.browser._network_guard import guard_documents
+from callboard.surfaces.browser._page_addresses import without_query
 from callboard.surfaces.browser._page_rules import apply_page_rules, is_page
 from callboard.surfaces.browser._playwright_errors import as_tool_error, reason_for_model
 from callboard.surfaces.browser._tab import Tab
@@ -167,7 +168,10 @@ class OpenBrowser:
         return next((owners[target] for target in targets if target in owners), None)
 
     async def _reopen(self) -> None:
-        """Open the addresses of lost tabs again."""
+        """Open the addresses of lost tabs again.
+
+        One that came from an action with a hazard could send or pay again: its tab is opened empty.
+        """
         known_ids = {tab.id for tab in self._tabs.values()}
         lost_ids = [tab_id for tab_id, facts in self._recorded.items() if facts["owner"] and tab_id not in known_ids]
         self._lost = {tab_id: self._recorded[tab_id] for tab_id in lost_ids[:_MOST_REOPENED]}
@@ -176,7 +180,12 @@ class OpenBrowser:
         for tab_id, facts in tuple(self._lost.items()):
             tab = await self._new_tab(facts["owner"], tab_id, tuple(facts["documents"]))
             del self._lost[tab_id]
-            if is_page(facts["url"]):
+            if not facts["repeatable"]:
+                tab.note(
+                    f"The browser has ended, and with it the page {facts['url']} of this tab. It came from an action "
+                    "with a hazard, so it was not opened again; nothing was sent again."
+                )
+            elif is_page(facts["url"]):
                 self._spawn(_reload(tab, facts["url"]))
 
     def _spawn(self, work: Any) -> None:
@@ -269,11 +278,15 @@ class OpenBrowser:
         """Add a page that another one has opened, to the same task."""
         from playwright.async_api import Error
 
-        async with self._adding:  # a page that `new_tab` opens is announced, too
+        async with self._adding:
+            if page in self._tabs:  # `new_tab` has opened it
+                return
             try:
                 opener = await page.opener()
                 opener_tab = self._tabs.get(opener) if opener is not None else None
-                await self._add(page, opener_tab.owner if opener_tab is not None else owner)
+                tab = await self._add(page, opener_tab.owner if opener_tab is not None else owner)
+                repeats = all(other.repeats for other in self._tabs.values() if other.owner == tab.owner)
+                tab.repeats = tab.is_repeatable = repeats  # any of them may have opened it
             except Error:
                 if not (page.is_closed() or self._closing):
                     raise
@@ -285,7 +298,8 @@ class OpenBrowser:
         session = await page.context.new_cdp_session(page)
         target = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
         recorded = next(((key, facts) for key, facts in self._recorded.items() if facts["target"] == target), None)
-        facts: Mapping[str, Any] = {"owner": owner, "documents": (0, 0)} if recorded is None else recorded[1]
+        new = {"owner": owner, "documents": (0, 0), "repeatable": True}
+        facts: Mapping[str, Any] = new if recorded is None else recorded[1]
         tab = Tab(
             tab_id or (f"tab-{target[:_ID_LENGTH].lower()}" if recorded is None else recorded[0]),
             page,
@@ -296,6 +310,7 @@ class OpenBrowser:
             rules=self._launch.network,
             on_change=self._write_record,
         )
+        tab.repeats = tab.is_repeatable = facts["repeatable"]
         self._tabs[page] = tab
         await session.send("Page.enable")  # it tells of windows that the page opens
         page.on("websocket", lambda socket: self._networks.asked(key, socket.url))
@@ -331,7 +346,9 @@ class OpenBrowser:
 
 def _facts(tab: Tab) -> dict[str, Any]:
     """Return what the record keeps of a tab."""
-    return {"target": tab.target, "owner": tab.owner, "url": tab.page.url, "documents": tab.documents}
+    url = tab.page.url if tab.is_repeatable else without_query(tab.page.url)
+    facts = {"target": tab.target, "owner": tab.owner, "url": url, "documents": tab.documents}
+    return facts | {"repeatable": tab.is_repeatable}
 
 
 async def _reload(tab: Tab, url: str) -> None:
@@ -355,6 +372,7 @@ def _read_record(record: Path) -> dict[str, dict[str, Any]]:
         tabs = json.loads(record.read_text(encoding="utf-8"))
         facts = {"target": str, "owner": str, "url": str, "documents": list}
         is_valid = all(isinstance(tab[name], kind) for tab in tabs.values() for name, kind in facts.items())
+        tabs = {tab_id: {"repeatable": True, **tab} for tab_id, tab in tabs.items()}  # older records lack it
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return tabs if is_valid else {}

@@ -27,6 +27,15 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
 
 
+def without_query(url: str) -> str:
+    """Return the origin and path of an address.
+
+    >>> without_query("https://shop.example/order?card=4111#end")
+    'https://shop.example/order'
+    """
+    return origin_of(url) + urlsplit(url).path
+
+
 def resolved(base: str, reference: str) -> str:
     r"""Resolve a reference as browsers do; empty if it is uncertain.
 

@@ -126,6 +126,10 @@ class Tab:
         self.sent_by: dict[str, frozenset[str]] = {}
         """The addresses of forms that were stopped, by the control that was acted on before."""
         self._acted_on = ""
+        self.repeats = True
+        """Whether pages that come now may be loaded again unseen: no hazard of the last action stands against it."""
+        self.is_repeatable = True
+        """Whether the page that it shows may be."""
         self.boxes: dict[str, Box] | None = None
         """The places of the controls at the last observation for an agent; None after an action."""
         self.pointer: tuple[float, float] | None = None
@@ -196,6 +200,7 @@ class Tab:
         if frame is self.page.main_frame:
             self.sent_by.clear()
             self.documents = (whole + is_new, frames + is_new)
+            self.is_repeatable = self.repeats and (is_new or self.is_repeatable)
         else:
             self._loading.pop(frame, None)
             self.documents = (whole, frames + is_new)
@@ -298,6 +303,7 @@ class Tab:
         if dialog is None:
             msg = "the page shows no dialog"
             raise ToolError(msg)
+        self.repeats = self.repeats and not (accept and self._has_hazards)
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
 
@@ -316,6 +322,13 @@ class Tab:
             self._send_origins = None
         elif may_send and self.judged is not None and Hazard.SENDS in self.judged.hazards:
             self._send_origins = self.judged.origins or frozenset({origin_of(self.page.url)})
+        if may_send:  # a page that still loads is that of an earlier action
+            self.repeats = not self._has_hazards and (self.repeats or not self.loads)
+
+    @property
+    def _has_hazards(self) -> bool:
+        """True if the policy has ruled on hazards last."""
+        return self.judged is not None and bool(self.judged.hazards)
 
     def may_send(self, origin: str) -> bool:
         """Return whether the page may send a form to an origin.

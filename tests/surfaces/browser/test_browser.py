@@ -388,6 +388,31 @@ def test_a_form_that_asks_first_is_sent_after_the_answer(visit, shop):
     tab.wait_for(text="Thank you")
 
 
+def test_a_page_that_an_action_with_a_hazard_made_is_not_repeatable(visit, shop):
+    shop.pages["/ask"] = """<title>ask</title><button onclick="if (confirm('Pay 30 EUR?')) location = '/asked?c=1'">
+        Go</button><button onclick="history.pushState(0, '', '/ask?q=1')">Push</button>"""
+    shop.pages["/asked"] = "<title>asked</title><a href=/ask>Ask again</a>"
+    tab = visit(f"{shop.url}/ask")
+    tab.hazards("click", "Go")
+    tab.do("click", "Go")
+    assert tab.hazards("accept_dialog")
+    tab.do("accept_dialog")
+    tab.wait_for(address="*/asked?c=1")
+    assert not tab.tab.is_repeatable
+    tab.hazards("click", "Ask again")
+    tab.do("click", "Ask again")
+    tab.wait_for(address="*/ask")
+    assert tab.tab.is_repeatable
+    tab.hazards("click", "Push")
+    tab.do("click", "Push")
+    tab.wait_for(address="*/ask?q=1")
+    assert tab.tab.is_repeatable
+    tab.do("back")
+    tab.do("back")
+    tab.wait_for(address="*/asked?c=1")
+    assert not tab.tab.is_repeatable
+
+
 def test_the_wheel_and_the_pointer_move(visit, shop):
     shop.pages["/far"] = (
         "<title>far</title><div style='height: 3000px' onmousemove=\"document.title = 'moved'\">"

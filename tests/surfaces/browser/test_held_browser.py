@@ -112,6 +112,37 @@ def test_a_browser_that_ends_while_it_is_used_is_started_again(shop, opened, run
         again.wait_for(address="*/order?item=cup", control="Send the order")
 
 
+def test_a_page_that_was_paid_is_not_opened_again_after_its_browser_ends(shop, opened, run, tabs_of, tmp_path):
+    form = "<form action=/paid{}><input autocomplete=cc-number name=c value=4111><button>{}</button></form>"
+    shop.pages["/pay"] = form.format("", "Pay") + form.format(" target=_blank", "Pay there")
+    shop.pages["/paid"] = "<p>Paid</p>"
+    with opened(tmp_path / "journal.db", executable="chromium", sandbox=SANDBOX) as surface:
+        for _ in range(2):
+            run(surface._browser.new_tab("a conversation"))
+        clean, tab = tabs_of(surface)
+        clean.do("open", address=f"{shop.url}/pay")
+        tab.do("open", address=f"{shop.url}/pay")
+        for name in ("Pay there", "Pay"):
+            assert "spends" in tab.hazards("click", name)
+            tab.do("click", name)
+        tab.wait_for(text="Paid")
+        popup = tabs_of(surface)[2]
+        popup.wait_for(text="Paid")
+        assert "4111" not in (tmp_path / "journal.db.surfaces" / "browser" / "tabs.json").read_text()
+        count = sum("/paid" in path for path in shop.paths)
+        os.kill(surface._browser._held._holder.pid, signal.SIGKILL)
+        while surface._browser._browser.is_connected():
+            pass
+        for lost in (tab, popup):
+            look = lost.look()
+            assert (look.window["url"], len(look.notes)) == ("about:blank", 1)
+            assert f"the page {shop.url}/paid of this tab" in look.notes[0]
+        clean.wait_for(control="Pay")
+        assert sum("/paid" in path for path in shop.paths) == count
+        tab.do("open", address=f"{shop.url}/pay")
+        assert tab.tab.is_repeatable
+
+
 def test_a_profile_keeps_its_logins_and_serves_one_program(shop, opened, run, tmp_path):
     options = {"executable": "chromium", "sandbox": SANDBOX, "profile": tmp_path / "profile"}
     with opened(**options) as surface:
