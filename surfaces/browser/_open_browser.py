@@ -21,7 +21,7 @@ from callboard.surfaces.browser._playwright_errors import as_tool_error, reason_
 from callboard.surfaces.browser._tab import Tab
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Coroutine, Mapping
     from pathlib import Path
 
     from playwright.async_api import Browser, BrowserContext, BrowserType, Page, Playwright
@@ -37,6 +37,8 @@ _MOST_REOPENED = 50
 _END_SECONDS = 5.0
 """The time in which the end of a browser is noticed, after its tabs have ended."""
 _ID_LENGTH = 6
+_NEW = "new tab"
+"""The name of work that adds a tab: lists of tabs wait for it."""
 _MOST_URL = 200
 """The characters of an address in a note."""
 
@@ -188,8 +190,8 @@ class OpenBrowser:
             elif is_page(facts["url"]):
                 self._spawn(_reload(tab, facts["url"]))
 
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str | None = None) -> None:
+        task = asyncio.create_task(work, name=name)
         self._pending.add(task)
         task.add_done_callback(self._ended)
 
@@ -215,7 +217,7 @@ class OpenBrowser:
         """List the tabs that show pages, in order of opening."""
         with contextlib.suppress(ToolError, RuntimeError):  # a new tab reports the reason
             await self._ensure_connected()
-        news = [task for task in self._pending if task.get_name().startswith("new ")]
+        news = [task for task in self._pending if task.get_name() == _NEW]
         if news:
             await asyncio.wait(news)
         return [tab for page, tab in self._tabs.items() if not page.is_closed() and is_page(page.url)]
@@ -266,12 +268,7 @@ class OpenBrowser:
                 context, lambda url: self._note(owner, f"The page tried to show {url[:_MOST_URL]}; it was emptied.")
             )
 
-        def opened(page: Page) -> None:
-            task = asyncio.create_task(self._add_popup(page, owner), name=f"new {owner}")
-            self._pending.add(task)
-            task.add_done_callback(self._ended)
-
-        context.on("page", opened)
+        context.on("page", lambda page: self._spawn(self._add_popup(page, owner), _NEW))
         context.on("request", lambda request: self._networks.asked(owner, request.url))
 
     async def _add_popup(self, page: Page, owner: str) -> None:
@@ -319,8 +316,28 @@ class OpenBrowser:
             if tab.owner:
                 await apply_page_rules(page, self._tabs)
         page.on("close", self._remove)
+        page.on("crash", self._crashed)
         self._write_record()
         return tab
+
+    def _crashed(self, page: Page) -> None:
+        tab = self._tabs.get(page)
+        if tab is not None and tab.owner and not self._closing:
+            self._remove(page)
+            self._spawn(self._replace(tab), _NEW)
+
+    async def _replace(self, crashed: Tab) -> None:
+        """Open an empty page in a tab whose page has crashed.
+
+        The address is not opened again: it might crash in a loop.
+        """
+        _log.warning("the page in the tab %s of the browser has crashed; the tab is empty now", crashed.id)
+        tab = await self._new_tab(crashed.owner, crashed.id, crashed.documents)
+        url = without_query(crashed.page.url)
+        tab.note(
+            f"The page {url} has crashed, and this tab is empty now. Nothing was sent again; open can open it again."
+        )
+        self._spawn(crashed.close())
 
     def _remove(self, page: Page) -> None:
         tab = self._tabs.pop(page, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import io
 import json
@@ -411,6 +412,30 @@ def test_a_page_that_an_action_with_a_hazard_made_is_not_repeatable(visit, shop)
     tab.do("back")
     tab.wait_for(address="*/asked?c=1")
     assert not tab.tab.is_repeatable
+
+
+def test_a_tab_whose_page_crashes_is_empty_and_usable(surface, shop, run, tabs_of):
+    tab_id = run(surface._browser.new_tab("one")).id
+    opened = next(opened for opened in tabs_of(surface) if opened.target.id == tab_id)
+    opened.do("open", address=f"{shop.url}/order?item=cup")
+    page = opened.tab.page
+    page.once("crash", lambda _: crash.cancel())
+    crash = asyncio.run_coroutine_threadsafe(crashing(page), page._loop)
+    with pytest.raises(concurrent.futures.CancelledError):
+        crash.result(PATIENCE)
+    look = opened.look()
+    assert (look.window["url"], len(look.notes)) == ("about:blank", 1)
+    assert f"The page {shop.url}/order has crashed" in look.notes[0]
+    opened.do("open", address=f"{shop.url}/order?item=cup")
+    assert opened.control("Send the order")
+    assert opened.target.id == tab_id
+    run(surface.stop(opened.target))
+
+
+async def crashing(page):
+    """Crash a page; the command itself gets no answer."""
+    session = await page.context.new_cdp_session(page)
+    await session.send("Page.crash")
 
 
 def test_the_wheel_and_the_pointer_move(visit, shop):
