@@ -22,6 +22,8 @@ from callboard.surfaces.browser._page_rules import BLANK, SCHEMES
 from callboard.surfaces.browser._tab import LoadingError
 
 if TYPE_CHECKING:
+    from playwright.async_api import Request
+
     from callboard.surfaces.browser._page_actions import Tabs
     from callboard.surfaces.browser._tab import Tab
 
@@ -128,21 +130,34 @@ class NavigationTools:
 
     @tool(effect=Effect.ONCE, seconds=OPEN_SECONDS, agents=BOTH)
     async def back(self, tab: TabId) -> Answer:
-        """Go back to the page before."""
+        """Go back to the page before, unless a form made it."""
         opened = await self._tabs(tab)
-        went = False
+        page, went, is_form = opened.page, False, False
 
         async def go() -> None:
             nonlocal went
             opened.repeats = False  # the page before may have come from any action
-            went = await opened.page.go_back(wait_until="commit", timeout=_ANSWER_MS) is not None
+            went = await page.go_back(wait_until="commit", timeout=_ANSWER_MS) is not None
 
-        url = opened.page.url
-        await commit(opened, go, may_send=False)
-        if not went and opened.page.url == url:
+        def requested(request: Request) -> None:
+            nonlocal is_form
+            is_form = is_form or (request.method == "POST" and request.frame == page.main_frame)
+
+        url = page.url
+        page.on("request", requested)
+        try:
+            await commit(opened, go, may_send=False)
+        except ToolError as error:
+            if is_form:
+                msg = "the page before was made by a form, which would be sent again: it is not opened"
+                raise ToolError(msg) from error
+            raise
+        finally:
+            page.remove_listener("request", requested)
+        if not went and page.url == url:
             msg = "there is no page before this one"
             raise ToolError(msg)
-        return {"url": opened.page.url}
+        return {"url": page.url}
 
     @tool(effect=Effect.ONCE, takes_disabled=True)
     async def scroll(

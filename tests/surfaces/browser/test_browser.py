@@ -438,6 +438,18 @@ async def crashing(page):
     await session.send("Page.crash")
 
 
+def test_back_does_not_open_a_page_that_a_form_made(visit, shop):
+    count, tab = len(shop.orders), visit(f"{shop.url}/order?item=cup")
+    tab.hazards("click", "Send the order")
+    tab.do("click", "Send the order")
+    tab.wait_for(text="Thank you")
+    tab.do("open", address=shop.url)
+    with pytest.raises(ToolError, match="made by a form, which would be sent again"):
+        tab.do("back")
+    assert tab.look().window["title"] == "Shop"
+    assert len(shop.orders) == count + 1
+
+
 def test_the_wheel_and_the_pointer_move(visit, shop):
     shop.pages["/far"] = (
         "<title>far</title><div style='height: 3000px' onmousemove=\"document.title = 'moved'\">"
