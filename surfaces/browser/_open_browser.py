@@ -7,6 +7,7 @@ import collections
 import contextlib
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog, write_own
@@ -16,13 +17,12 @@ from callboard.surfaces.browser._held_browser import HeldBrowser
 from callboard.surfaces.browser._launch import SHARED
 from callboard.surfaces.browser._network_guard import guard_documents
 from callboard.surfaces.browser._page_addresses import without_query
-from callboard.surfaces.browser._page_rules import apply_page_rules, is_page
+from callboard.surfaces.browser._page_rules import BLANK, apply_page_rules, is_page
 from callboard.surfaces.browser._playwright_errors import as_tool_error, reason_for_model
 from callboard.surfaces.browser._tab import Tab
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
-    from pathlib import Path
 
     from playwright.async_api import Browser, BrowserContext, BrowserType, Page, Playwright
 
@@ -214,13 +214,21 @@ class OpenBrowser:
     # Tabs
 
     async def tabs(self) -> list[Tab]:
-        """List the tabs that show pages, in order of opening."""
+        """List the tabs that show pages, in order of opening.
+
+        The empty tab with which a browser opens a profile is none of a task: it keeps the browser open.
+        """
         with contextlib.suppress(ToolError, RuntimeError):  # a new tab reports the reason
             await self._ensure_connected()
         news = [task for task in self._pending if task.get_name() == _NEW]
         if news:
             await asyncio.wait(news)
-        return [tab for page, tab in self._tabs.items() if not page.is_closed() and is_page(page.url)]
+        unlisted = BLANK if isinstance(self._launch.profile, Path) else None
+        return [
+            tab
+            for page, tab in self._tabs.items()
+            if not page.is_closed() and is_page(page.url) and (tab.owner or page.url != unlisted)
+        ]
 
     async def tab(self, tab_id: str) -> Tab:
         """Return the tab with an id.

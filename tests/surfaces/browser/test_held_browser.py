@@ -146,6 +146,7 @@ def test_a_page_that_was_paid_is_not_opened_again_after_its_browser_ends(shop, o
 def test_a_profile_keeps_its_logins_and_serves_one_program(shop, opened, run, tmp_path):
     options = {"executable": "chromium", "sandbox": SANDBOX, "profile": tmp_path / "profile"}
     with opened(**options) as surface:
+        assert [target.id for target in run(surface.targets())] == ["browser"]  # not the tab that it opens with
         tab = run(surface._browser.new_tab("x"))
         run(tab.page.goto(shop.url))
         run(tab.page.evaluate("() => { document.cookie = 'login=ada; max-age=3600' }"))
