@@ -190,3 +190,13 @@ def test_a_second_task_works_after_a_pause(work, shop):
     assert supervisor.submit(Task(request="first")).result(PATIENCE).ok
     time.sleep(10)  # threads of lanes end meanwhile
     assert supervisor.submit(Task(request="second")).result(PATIENCE).ok
+
+
+def test_page_check_of_a_follow_up_finds_a_tab_of_the_earlier_task(work, shop):
+    supervisor = work(shop.url, [])
+    first = supervisor.submit(Task(request="open the shop"))
+    assert first.result(PATIENCE).ok
+    checks = [{"page": {"url": f"{shop.url}/", "contains": "Kettle"}}]
+    second = supervisor.submit(Task(request="is it open?", session=first.session, checks=checks))
+    assert second.result(PATIENCE).verified
+    assert results_of(second) == []
