@@ -314,6 +314,8 @@ async def _observation(tab: Tab, look: Look) -> Observation:
     notes = tab.notes if look.shown else []
     if look.shown:
         tab.notes = []
+    if not snapshot.nodes and snapshot.url != BLANK:
+        notes = [*notes, "The page has no text and no controls: it is empty, an image or other data."]
     if len(text) > most:
         notes = [*notes, f"The page has {len(text) - most:,} more characters of text; the tool read gives them."]
     facts: dict[str, JsonValue] = {"url": snapshot.url[:_MOST_URL], "title": await tab.run(tab.page.title())}

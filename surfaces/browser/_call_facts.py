@@ -9,9 +9,9 @@ from callboard.surfaces._hazard_words import of_answer
 from callboard.surfaces.browser._control_tools import pressed_by
 from callboard.surfaces.browser._form_hazards import PressFacts, of_press, of_words
 from callboard.surfaces.browser._page_addresses import base_url, frame_urls, resolved
+from callboard.surfaces.browser._page_looks import LOOK_SECONDS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 from callboard.surfaces.browser._pointer_tools import KEYED, PRESSED_AT, facts_at, pressed_by_call
-from callboard.surfaces.browser._tab import LOOK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

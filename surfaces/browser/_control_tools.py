@@ -30,8 +30,9 @@ from callboard.surfaces.browser._page_actions import (
     put,
 )
 from callboard.surfaces.browser._page_addresses import origin_of
+from callboard.surfaces.browser._page_looks import LOOK_SECONDS
 from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOG, ENTERED, FIELDS
-from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError
+from callboard.surfaces.browser._tab import DialogOpenError
 
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle, Keyboard

@@ -13,8 +13,9 @@ from callboard.surfaces import committing, current_call
 from callboard.surfaces._tool_function import InDoubtError, ToolError
 from callboard.surfaces.browser._form_hazards import PressFacts, of_press
 from callboard.surfaces.browser._page_addresses import document_url, origin_of
+from callboard.surfaces.browser._page_looks import LOOK_SECONDS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
-from callboard.surfaces.browser._tab import LOOK_SECONDS, DialogOpenError
+from callboard.surfaces.browser._tab import DialogOpenError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

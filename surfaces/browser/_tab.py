@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import math
-import re
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +13,7 @@ from callboard.messages import Hazard
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_end import close_page
-from callboard.surfaces.browser._page_snapshot import Inset, PageSnapshot
+from callboard.surfaces.browser._page_looks import LOOK_SECONDS, PageLooks
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 
 if TYPE_CHECKING:
@@ -26,35 +24,23 @@ if TYPE_CHECKING:
     from callboard.messages import Box
     from callboard.network import NetworkRules
     from callboard.surfaces.browser._form_hazards import PressFacts
+    from callboard.surfaces.browser._page_snapshot import PageSnapshot
 
 _T = TypeVar("_T")
 _log = HostLog()
-LOOK_SECONDS = 20.0
-"""The time limit for a page to be looked at: one that computes does not answer."""
 _GIVE_UP_SECONDS = 1.0
 """The time that a cancelled call waits for the end of what it has begun."""
 _REQUEST_SECONDS = 5.0
 """The age at which a request no longer counts as loading: a page may wait for news all the time."""
 _STALL_SECONDS = 1.0
 """The time in which a page that loads may still answer."""
-_BEHIND_SECONDS = 0.5
-"""The time in which a page in front is drawn."""
 _DOCUMENT_SECONDS = 60.0
 """The age at which the request of a document no longer counts as loading."""
 _STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cspreport"})
 _MOST_REQUESTS = 1_000
-_MOST_FIELDS = 20
 _MOST_NOTES = 20
-_LONG_SNAPSHOT = 50_000
-"""The characters above which a snapshot is read in a thread, so that other tasks go on meanwhile."""
 _MOST_DIALOGS = 10
 """The dialogs that a page may show in a row, without another action; with the next one, it is closed."""
-_INSET = """frame => {
-    const style = getComputedStyle(frame), box = frame.getBoundingClientRect();
-    const across = box.width / frame.offsetWidth || 1, down = box.height / frame.offsetHeight || 1;
-    return [(frame.clientLeft + parseFloat(style.paddingLeft)) * across,
-        (frame.clientTop + parseFloat(style.paddingTop)) * down, across, down];
-}"""
 
 
 class DialogOpenError(ToolError):
@@ -143,7 +129,7 @@ class Tab:
         self._opening: list[float] = []
         """The times at which it began to open other tabs that are not there yet."""
         self._dialog_opened = asyncio.Event()
-        self._looking = asyncio.Lock()
+        self._looks = PageLooks(page, lambda: bool(self.loads), lambda: self.documents)
         for event, handler in (
             ("dialog", self._on_dialog),
             ("download", self._on_download),
@@ -382,48 +368,7 @@ class Tab:
         if self.page.is_closed():
             msg = f"{self.id} is closed"
             raise ToolError(msg)
-        return await self.run(self._snapshot(boxes=boxes), LOOK_SECONDS)
-
-    async def _snapshot(self, *, boxes: bool) -> PageSnapshot:
-        async with self._looking:  # also until the end of one that is no longer waited for: they would pile up
-            # First, since refs are of the last snapshot
-            passwords, files = [await self._fields(kind) for kind in ("password", "file")]
-            if not (self.loads or await self.page.locator("body, frameset").count()):
-                self.note("The page is an image or other data, no document: it has no text and no controls.")
-                return PageSnapshot("", self.page.url)
-            text = await self.page.aria_snapshot(mode="ai", boxes=boxes, timeout=LOOK_SECONDS * 1000)
-            insets = await self._insets(text) if boxes else {}
-        whole, frames = map(_suffix, self.documents)
-        read = functools.partial(
-            PageSnapshot, text, self.page.url, passwords=passwords, files=files, suffixes=(whole, frames), insets=insets
-        )
-        return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
-
-    async def _fields(self, kind: str) -> set[str] | None:
-        """Return the refs of all fields of a type without a role.
-
-        None if there are too many to ask for.
-        """
-        refs: set[str] = set()
-        for frame in self.page.frames:
-            fields = frame.locator(f"input[type={kind}]")
-            with contextlib.suppress(Exception):  # a frame may be gone by now
-                count = await fields.count()
-                if count > _MOST_FIELDS:
-                    return None
-                for number in range(count):
-                    text = await fields.nth(number).aria_snapshot(mode="ai", timeout=LOOK_SECONDS * 1000)
-                    refs |= {node.ref for node in PageSnapshot(text).nodes}
-        return refs
-
-    async def _insets(self, text: str) -> dict[str, Inset]:
-        """Return the places of the contents of frames, by the frames' refs."""
-        insets: dict[str, Inset] = {}
-        for ref in re.findall(r"^ *- '?iframe [^\n]*?\[ref=(\w+)\]", text, re.MULTILINE):
-            with contextlib.suppress(Exception):  # as above
-                inset = await self.page.locator(f"aria-ref={ref}").evaluate(_INSET, timeout=1_000)
-                insets[ref] = Inset(*inset)
-        return insets
+        return await self.run(self._looks.snapshot(boxes=boxes), LOOK_SECONDS)
 
     async def picture(self) -> bytes:
         """Take a picture of the visible part of the page, as PNG.
@@ -433,21 +378,7 @@ class Tab:
             LoadingError: If the page loads another document.
             ToolError: If the page does not answer.
         """
-        return await self.run(self._picture(), LOOK_SECONDS)
-
-    async def _picture(self) -> bytes:
-        shot = asyncio.ensure_future(self.page.screenshot(timeout=LOOK_SECONDS * 1000, scale="css"))
-        try:
-            await asyncio.wait({shot}, timeout=_BEHIND_SECONDS)
-            if not shot.done():
-                await self.page.bring_to_front()  # no page is drawn behind one that it has opened
-            return await shot
-        finally:
-            shot.cancel()
-
-
-def _suffix(documents: int) -> str:
-    return f"-{documents}" if documents > 1 else ""
+        return await self.run(self._looks.picture(), LOOK_SECONDS)
 
 
 def _forget(task: asyncio.Future[Any]) -> None:

@@ -43,7 +43,7 @@ def test_a_drawing_alone_has_a_picture_and_no_controls(visit, shop):
     look = visit(f"{shop.url}/drawing.svg").look(picture=True)
     assert (look.controls, look.text) == ((), "")
     assert look.picture.startswith(b"\x89PNG")
-    assert "no document" in look.notes[0]
+    assert "an image or other data" in look.notes[0]
 
 
 def test_only_a_look_for_an_agent_has_a_part_of_a_long_text(visit, shop, run):
