@@ -292,6 +292,7 @@ class OpenBrowser:
                 tab = await self._add(page, opener_tab.owner if opener_tab is not None else owner)
                 repeats = all(other.repeats for other in self._tabs.values() if other.owner == tab.owner)
                 tab.repeats = tab.is_repeatable = repeats  # any of them may have opened it
+                self._write_record()
             except Error:
                 if not (page.is_closed() or self._closing):
                     raise

@@ -179,6 +179,7 @@ async def ready(tab: Tab, control_id: str) -> Element:
     """
     target = await pointed(tab, control_id)
     await hover_over(tab, target)
+    tab.boxes = None  # it may have been scrolled into view
     target = await element(tab, control_id)
     await check_judged(tab, target.node)
     return target

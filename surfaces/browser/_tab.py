@@ -184,7 +184,8 @@ class Tab:
         is_new = frame in self._loading or not frame.url.startswith("http")
         whole, frames = self.documents
         if frame is self.page.main_frame:
-            self.sent_by.clear()
+            if is_new:
+                self.sent_by.clear()
             self.documents = (whole + is_new, frames + is_new)
             self.is_repeatable = self.repeats and (is_new or self.is_repeatable)
         else:

@@ -28,6 +28,16 @@ def test_a_click_is_one_click_for_every_listener(page):
     assert tab.look().window["title"] == "2"
 
 
+def test_a_control_below_the_visible_part_is_pressed_at_once(page):
+    below = "<div style='height: 3000px'></div><button>Go</button><input type='checkbox' aria-label='Box'>"
+    tab = page(f"{COUNT}</script>{below}")
+    tab.do("click", "Go")
+    assert tab.look().window["title"] == "1"
+    tab.script("() => scrollTo(0, 0)")
+    tab.do("check", "Box")
+    assert tab.look().window["title"] == "2"
+
+
 def test_a_control_that_changes_under_the_pointer_is_not_pressed(page):
     tab = page(f"{COUNT}</script><button onpointerenter=\"this.textContent = 'Pay now'\">Next</button>")
     button = tab.control("Next")
