@@ -1,6 +1,6 @@
-"""The engine of a fleet: what machines send each other through, as one narrow protocol.
+"""The engine of a fleet: a protocol for the exchange between machines.
 
-It has three things. A *queue* of one machine keeps work until the machine is done with it. A *bucket* keeps the last
+It has three parts. A *queue* of one machine keeps work until the machine is done with it. A *bucket* keeps the last
 value of each key, and tells who watches. Files are kept by the digest of their contents.
 """
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class EngineAwayError(CallboardError):
-    """The engine does not answer. Whether it did what was asked is not known: ask again."""
+    """The engine does not answer.
+
+    Whether it has carried out the call is unknown: repeat it.
+    """
 
 
 class QueueFullError(CallboardError):
@@ -32,7 +35,7 @@ class QueueFullError(CallboardError):
 
 
 class ConflictError(CallboardError):
-    """An entry of a bucket has another revision than was expected: another machine was first."""
+    """An entry of a bucket has another revision than the expected one: another machine was first."""
 
     @classmethod
     def of(cls, bucket: Bucket, key: str) -> ConflictError:
@@ -41,12 +44,12 @@ class ConflictError(CallboardError):
 
 
 class DamagedFileError(CallboardError):
-    """A file has other contents than its digest says, or is missing."""
+    """A file is missing, or its contents do not match its digest."""
 
     @classmethod
     def missing(cls, name: str) -> DamagedFileError:
-        """Build the error for a file that is not kept."""
-        return cls(f"the file {name!r} is not kept any more")
+        """Build the error for a missing file."""
+        return cls(f"the file {name!r} is no longer stored")
 
     @classmethod
     def changed(cls, name: str) -> DamagedFileError:
@@ -80,7 +83,7 @@ class BucketEntry(NamedTuple):
 
 
 class StoredFile(Value):
-    """A file that the engine keeps."""
+    """A file that the engine stores."""
 
     name: str
     """Its name, without folders."""
@@ -105,10 +108,10 @@ class Delivery(Protocol):
         """
 
     async def keep(self) -> None:
-        """Tell that the work goes on, so that it is not delivered again; at least every `ACK_SECONDS` / 2."""
+        """Postpone another delivery by `ACK_SECONDS`, while the work goes on; call it twice in that time."""
 
     async def give_back(self, seconds: float = 0.0) -> None:
-        """Have it delivered again after some time, to any receiver of the queue."""
+        """Deliver it again after some time, to any receiver of the queue."""
 
 
 ACK_SECONDS = 10.0
@@ -116,14 +119,15 @@ ACK_SECONDS = 10.0
 
 
 class FleetEngine(Protocol):
-    """A connection to the engine. All methods run on one event loop.
+    """A connection to the engine.
 
-    All but `open`, `close` and `watch` raise `EngineAwayError` if the engine does not answer.
+    All methods run on one event loop. All but `open`, `close`, `receive` and `watch` raise `EngineAwayError` if the
+    engine does not answer.
     """
 
     @property
     def is_connected(self) -> bool:
-        """Whether the engine answers."""
+        """True while the engine answers."""
 
     async def open(self) -> None:
         """Connect.
@@ -137,28 +141,31 @@ class FleetEngine(Protocol):
         """Disconnect."""
 
     async def send(self, queue: str, work_id: str, body: bytes) -> None:
-        """Put work at the end of a queue. It is stored when this returns.
+        """Append work to a queue.
 
-        A repetition within two minutes is dropped, by the id. Receivers drop later ones.
+        It is stored when this returns. A repetition within two minutes is dropped, by the id. Receivers drop later
+        ones.
 
         Raises:
             QueueFullError: If the queue is full.
         """
 
     async def receive(self, queue: str) -> Delivery:
-        """Wait for the next piece of work of a queue. A time without the engine counts as waiting."""
+        """Wait for the next piece of work of a queue, also while the engine is away."""
 
     async def waiting(self, queue: str) -> int:
-        """Return the number of pieces of work in a queue, those that were delivered included."""
+        """Return the length of a queue, work in progress included."""
 
     async def put(self, bucket: Bucket, key: str, value: bytes) -> int:
         """Set a key's value, and return its revision."""
 
     async def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
-        """Return a key's last value; None without one."""
+        """Return a key's value, or None."""
 
     async def update(self, bucket: Bucket, key: str, value: bytes, revision: int) -> int:
-        """Set a key's value if it has a revision, 0 for none, and return the new one.
+        """Set a key's value if its revision is the expected one, and return the new revision.
+
+        The revision of a key without a value is 0.
 
         Raises:
             ConflictError: If it has another one.
@@ -168,26 +175,24 @@ class FleetEngine(Protocol):
         """Delete a key."""
 
     def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
-        """Follow the keys that begin with a prefix and a dot: their values now, and each change.
+        """Yield the values of keys, and each change of them.
 
-        After a time without the engine it gives the last values again. It ends with the connection.
+        The keys are all, or those that begin with the prefix and a dot. After a time without the engine, the current
+        values are yielded again. It ends with the connection.
         """
 
     async def store(self, path: Path) -> StoredFile:
-        """Keep a file; nothing is sent if one with the same contents is kept already."""
+        """Store a file, unless one with the same contents is stored already."""
 
     async def load(self, file: StoredFile, path: Path) -> None:
-        """Write a kept file to a path that does not exist. It is there once it is whole and checked.
+        """Write a stored file to a new path.
+
+        The path exists once the contents are complete and checked.
 
         Raises:
-            DamagedFileError: If its contents are not those of the digest, or it is not kept any more.
+            DamagedFileError: If its contents do not match its digest, or it is no longer stored.
             FileExistsError: If the path exists.
         """
 
     async def discard(self, file: StoredFile) -> None:
-        """Keep a file no longer."""
-
-
-def is_below(key: str, prefix: str) -> bool:
-    """Return whether a key begins with a prefix and a dot, or there is no prefix."""
-    return not prefix or key.startswith(f"{prefix}.")
+        """Delete a stored file."""

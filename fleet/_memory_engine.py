@@ -1,4 +1,4 @@
-"""An engine in memory, for machines within one process: tests, and trials without a server."""
+"""The engine in memory, for machines within one process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from callboard.fleet._engine import (
     EngineAwayError,
     QueueFullError,
     StoredFile,
-    is_below,
 )
 from callboard.fleet._stored_files import describe_file, write_checked
 
@@ -41,7 +40,7 @@ class QueuedWork:
 
 
 class MemoryHub:
-    """The place of a server in memory.
+    """The server of engines in memory.
 
     Engines of several threads may share it.
 
@@ -61,6 +60,11 @@ class MemoryHub:
         self.listeners: dict[MemoryEngine, Callable[[], object]] = {}
         """The functions that tell connected engines of a change."""
         self._revisions = itertools.count(1)
+
+    def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
+        """Return a key's value, or None."""
+        entry = self.entries.get((bucket, key))
+        return None if entry is None or entry.value is None else entry
 
     def set(self, bucket: Bucket, key: str, value: bytes | None) -> int:
         """Set a key's value, and return its revision."""
@@ -89,11 +93,11 @@ class MemoryDelivery:
             hub.queues[self._queue].remove(self._work)
 
     async def keep(self) -> None:
-        """Have it not delivered again for a while."""
+        """Postpone another delivery."""
         await self.give_back(self._engine.hub.ack_seconds)
 
     async def give_back(self, seconds: float = 0.0) -> None:
-        """Have it delivered again after some time."""
+        """Deliver it again after some time."""
         with self._engine.changing():
             if self._work.deliveries == self._number:  # else another receiver has it by now
                 self._work.due = time.monotonic() + seconds
@@ -114,7 +118,7 @@ class MemoryEngine:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is open, and not cut off."""
+        """True while it is open, and not cut off."""
         return self._is_open and not self._is_cut
 
     def cut(self, *, off: bool = True) -> None:
@@ -164,7 +168,7 @@ class MemoryEngine:
             tell()
 
     async def send(self, queue: str, work_id: str, body: bytes) -> None:
-        """Put work at the end of a queue.
+        """Append work to a queue.
 
         Raises:
             QueueFullError: If the queue is full.
@@ -192,7 +196,7 @@ class MemoryEngine:
                 await asyncio.wait_for(change.wait(), None if next_due is None else next_due - now)
 
     async def waiting(self, queue: str) -> int:
-        """Return the number of pieces of work in a queue."""
+        """Return the length of a queue."""
         with self.locked() as hub:
             return len(hub.queues[queue])
 
@@ -202,20 +206,19 @@ class MemoryEngine:
             return hub.set(bucket, key, value)
 
     async def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
-        """Return a key's last value."""
+        """Return a key's value, or None."""
         with self.locked() as hub:
-            entry = hub.entries.get((bucket, key))
-        return None if entry is None or entry.value is None else entry
+            return hub.get(bucket, key)
 
     async def update(self, bucket: Bucket, key: str, value: bytes, revision: int) -> int:
-        """Set a key's value if it has a revision, and return the new one.
+        """Set a key's value if its revision is the expected one.
 
         Raises:
             ConflictError: If it has another one.
         """
         with self.changing() as hub:
-            entry = hub.entries.get((bucket, key))
-            if revision != (0 if entry is None or entry.value is None else entry.revision):
+            entry = hub.get(bucket, key)
+            if revision != (0 if entry is None else entry.revision):
                 raise ConflictError.of(bucket, key)
             return hub.set(bucket, key, value)
 
@@ -225,35 +228,41 @@ class MemoryEngine:
             hub.set(bucket, key, None)
 
     async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
-        """Follow keys: their values now, and each change."""
-        told = 0
+        """Yield the values of keys, and each change of them."""
+        last_revision = 0
         while self._is_open:
             change = self._change
             if not self.is_connected:
-                told = 0
+                last_revision = 0
             else:
-                with self.hub.lock:
-                    entries = [entry for (kept_in, _), entry in self.hub.entries.items() if kept_in is bucket]
-                news = sorted(
-                    (e for e in entries if e.revision > told and is_below(e.key, prefix)), key=lambda e: e.revision
-                )
-                for entry in news:
-                    told = entry.revision
+                for entry in self._changes(bucket, prefix, last_revision):
+                    last_revision = entry.revision
                     yield entry
             await change.wait()
 
+    def _changes(self, bucket: Bucket, prefix: str, last_revision: int) -> list[BucketEntry]:
+        """Return the entries that were changed after a revision, in order."""
+        with self.hub.lock:
+            entries = [entry for (its_bucket, _), entry in self.hub.entries.items() if its_bucket is bucket]
+        changed_entries = [
+            entry
+            for entry in entries
+            if entry.revision > last_revision and (not prefix or entry.key.startswith(f"{prefix}."))
+        ]
+        return sorted(changed_entries, key=lambda entry: entry.revision)
+
     async def store(self, path: Path) -> StoredFile:
-        """Keep a file."""
+        """Store a file."""
         file, data = await asyncio.to_thread(describe_file, path), await asyncio.to_thread(path.read_bytes)
         with self.changing() as hub:
             hub.files[file.sha256] = data
         return file
 
     async def load(self, file: StoredFile, path: Path) -> None:
-        """Write a kept file to a path that does not exist.
+        """Write a stored file to a new path.
 
         Raises:
-            DamagedFileError: If it is not kept any more.
+            DamagedFileError: If it is no longer stored.
             FileExistsError: If the path exists.
         """
         with self.locked() as hub:
@@ -267,6 +276,6 @@ class MemoryEngine:
         await write_checked(file, path, write)
 
     async def discard(self, file: StoredFile) -> None:
-        """Keep a file no longer."""
+        """Delete a stored file."""
         with self.changing() as hub:
             hub.files.pop(file.sha256, None)

@@ -69,7 +69,7 @@ def _bucket_name(bucket: Bucket) -> str:
 
 
 async def set_up(url: str, **options: Any) -> None:
-    """Make the streams, buckets and the store of files that a fleet needs, where they are missing.
+    """Create the streams and stores of a fleet, where they are missing.
 
     Args:
         url: The server's address.
@@ -117,12 +117,12 @@ class NatsDelivery:
             await self._message.ack_sync(timeout=_ANSWER_SECONDS)
 
     async def keep(self) -> None:
-        """Have it not delivered again for a while."""
+        """Postpone another delivery."""
         with _answering():
             await self._message.in_progress()
 
     async def give_back(self, seconds: float = 0.0) -> None:
-        """Have it delivered again after some time."""
+        """Deliver it again after some time."""
         with _answering():
             await self._message.nak(delay=seconds or None)
 
@@ -151,7 +151,7 @@ class NatsEngine:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server answers."""
+        """True while the server answers."""
         return self._is_open and self._client.is_connected
 
     async def open(self) -> None:
@@ -188,7 +188,7 @@ class NatsEngine:
         self._reconnected = asyncio.Event()
 
     async def send(self, queue: str, work_id: str, body: bytes) -> None:
-        """Put work at the end of a queue.
+        """Append work to a queue.
 
         Raises:
             QueueFullError: If the queue is full.
@@ -220,7 +220,7 @@ class NatsEngine:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def waiting(self, queue: str) -> int:
-        """Return the number of pieces of work in a queue."""
+        """Return the length of a queue."""
         subject = f"{_WORK_SUBJECT}.{queue}"
         with _answering():
             info = await self._stream.stream_info(WORK_STREAM, subjects_filter=subject)
@@ -232,7 +232,7 @@ class NatsEngine:
             return await self._buckets[bucket].put(key, value)
 
     async def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
-        """Return a key's last value."""
+        """Return a key's value, or None."""
         try:
             with _answering():
                 entry = await self._buckets[bucket].get(key)
@@ -241,7 +241,7 @@ class NatsEngine:
         return BucketEntry(key, entry.value, entry.revision or 0)
 
     async def update(self, bucket: Bucket, key: str, value: bytes, revision: int) -> int:
-        """Set a key's value if it has a revision, and return the new one.
+        """Set a key's value if its revision is the expected one.
 
         Raises:
             ConflictError: If it has another one.
@@ -259,7 +259,7 @@ class NatsEngine:
             await self._buckets[bucket].delete(key)
 
     async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
-        """Follow keys: their values now, and each change."""
+        """Yield the values of keys, and each change of them."""
         while self._is_open:
             reconnected = asyncio.ensure_future(self._reconnected.wait())
             try:
@@ -283,7 +283,7 @@ class NatsEngine:
                     await watcher.stop()  # type: ignore[no-untyped-call]
 
     async def store(self, path: Path) -> StoredFile:
-        """Keep a file."""
+        """Store a file."""
         file = await asyncio.to_thread(describe_file, path)
         with _answering():
             try:
@@ -294,10 +294,10 @@ class NatsEngine:
         return file
 
     async def load(self, file: StoredFile, path: Path) -> None:
-        """Write a kept file to a path that does not exist.
+        """Write a stored file to a new path.
 
         Raises:
-            DamagedFileError: If its contents are not those of the digest, or it is not kept any more.
+            DamagedFileError: If its contents do not match its digest, or it is no longer stored.
             FileExistsError: If the path exists.
         """
 
@@ -315,14 +315,14 @@ class NatsEngine:
             raise DamagedFileError.changed(file.name) from error
 
     async def discard(self, file: StoredFile) -> None:
-        """Keep a file no longer."""
+        """Delete a stored file."""
         with _answering(), contextlib.suppress(NotFoundError):
             await self._files.delete(file.sha256)
 
 
 async def _connect(url: str, **options: Any) -> Client:
     async def ignore(_error: Exception) -> None:
-        """Nothing is lost: the calls that it is about fail, or are repeated."""
+        """Ignore an error of the connection: the calls that it concerns fail."""
 
     settings: dict[str, Any] = {"max_reconnect_attempts": -1, "reconnect_time_wait": _RETRY_SECONDS, **options}
     with _answering():
@@ -331,7 +331,7 @@ async def _connect(url: str, **options: Any) -> Client:
 
 @contextlib.contextmanager
 def _answering() -> Iterator[None]:
-    """Turn the errors of a server that does not answer into one.
+    """Turn all errors of an absent server into one.
 
     Raises:
         EngineAwayError: If one is raised.

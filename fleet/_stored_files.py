@@ -1,15 +1,15 @@
-"""Files of the engine: described by their contents, and written where none is."""
+"""Files of the engine: their digests, and checked copies of them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import hashlib
-import os
 import uuid
 from typing import TYPE_CHECKING
 
 from callboard.fleet._engine import DamagedFileError, StoredFile
+from callboard.surfaces import publish_file
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def describe_file(path: Path) -> StoredFile:
-    """Return the name, the digest and the size of a file; it is read in parts."""
+    """Return the name, digest and size of a file, which is read in parts."""
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return StoredFile(name=path.name, sha256=digest, size=stream.tell())
 
 
 async def write_checked(file: StoredFile, path: Path, write: Callable[[Path], Awaitable[None]]) -> None:
-    """Have a file written beside a path, and give it its name once its contents are right.
+    """Write a file to a new path, which exists once the contents are checked.
 
     Args:
-        file: What the contents must be.
-        path: The path. Its folder is made.
+        file: The expected contents.
+        path: The path. Its folder is created.
         write: Writes the contents to a path.
 
     Raises:
@@ -42,7 +42,7 @@ async def write_checked(file: StoredFile, path: Path, write: Callable[[Path], Aw
         written = await asyncio.to_thread(describe_file, spare)
         if (written.sha256, written.size) != (file.sha256, file.size):
             raise DamagedFileError.changed(file.name)
-        await asyncio.to_thread(os.link, spare, path)  # unlike a rename, it replaces nothing
+        await asyncio.to_thread(publish_file, spare, path)
     finally:
         with contextlib.suppress(FileNotFoundError):
             await asyncio.to_thread(spare.unlink)

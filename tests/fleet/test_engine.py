@@ -29,7 +29,7 @@ async def repeat(call):
             await asyncio.sleep(0.05)
 
 
-async def test_work_is_received_in_order_and_removed_once_it_is_done(world):
+async def test_queue_delivers_work_in_order_and_drops_it_when_done(world):
     engine = await world.engine()
     for number in range(3):
         await engine.send("finance-3", f"task-{number}", str(number).encode())
@@ -41,7 +41,7 @@ async def test_work_is_received_in_order_and_removed_once_it_is_done(world):
     assert (await engine.waiting("finance-3"), await engine.waiting("finance-4")) == (0, 1)
 
 
-async def test_the_same_work_is_sent_once(world):
+async def test_queue_keeps_repeated_work_once(world):
     engine, other = await world.engine(), await world.engine("finance-4")
     await engine.send("finance-3", "task-1", b"1")
     await other.send("finance-3", "task-1", b"1")
@@ -49,7 +49,7 @@ async def test_the_same_work_is_sent_once(world):
     assert (await engine.waiting("finance-3"), await engine.waiting("finance-4")) == (1, 1)
 
 
-async def test_work_that_nobody_keeps_is_delivered_again(world):
+async def test_queue_delivers_work_again_when_its_receiver_is_silent(world):
     engine = await world.engine()
     await engine.send("finance-3", "task-1", b"1")
     first = await soon(engine.receive("finance-3"))
@@ -59,7 +59,7 @@ async def test_work_that_nobody_keeps_is_delivered_again(world):
     assert await engine.waiting("finance-3") == 0
 
 
-async def test_work_that_is_kept_is_delivered_to_nobody_else(world):
+async def test_queue_delivers_work_once_while_its_receiver_keeps_it(world):
     engine, other = await world.engine(), await world.engine("finance-4")
     await engine.send("any", "task-1", b"1")
     delivery = await soon(engine.receive("any"))
@@ -72,7 +72,7 @@ async def test_work_that_is_kept_is_delivered_to_nobody_else(world):
     assert (await soon(waiting)).body == b"1"
 
 
-async def test_work_waits_for_a_receiver_that_comes_later(world):
+async def test_receiver_gets_work_that_is_sent_later(world):
     engine = await world.engine()
     waiting = asyncio.ensure_future(engine.receive("finance-3"))
     await asyncio.sleep(0.1)
@@ -80,7 +80,7 @@ async def test_work_waits_for_a_receiver_that_comes_later(world):
     assert (await soon(waiting)).body == b"1"
 
 
-async def test_the_last_value_of_a_key_is_kept(world):
+async def test_bucket_keeps_the_last_value_of_a_key(world):
     engine = await world.engine()
     assert await engine.get(Bucket.RESULTS, "a.task-1") is None
     first = await engine.put(Bucket.RESULTS, "a.task-1", b"1")
@@ -92,7 +92,7 @@ async def test_the_last_value_of_a_key_is_kept(world):
     assert await engine.get(Bucket.RESULTS, "a.task-1") is None
 
 
-async def test_of_two_machines_one_claims_a_task(world):
+async def test_update_succeeds_for_one_of_several_machines(world):
     engines = [await world.engine(f"finance-{number}") for number in range(4)]
     claims = await asyncio.gather(
         *(engine.update(Bucket.CLAIMS, "task-1", b"claimed", 0) for engine in engines), return_exceptions=True
@@ -106,7 +106,7 @@ async def test_of_two_machines_one_claims_a_task(world):
     await engines[1].update(Bucket.CLAIMS, "task-1", b"claimed", 0)
 
 
-async def test_who_watches_is_told_the_values_of_now_and_each_change(world):
+async def test_watch_yields_current_values_and_changes(world):
     engine, other = await world.engine(), await world.engine("finance-4")
     await engine.put(Bucket.SIGNALS, "finance-3.task-1", b"pause")
     await engine.put(Bucket.SIGNALS, "finance-30.task-1", b"pause")
@@ -119,7 +119,7 @@ async def test_who_watches_is_told_the_values_of_now_and_each_change(world):
     await entries.aclose()
 
 
-async def test_a_file_arrives_as_it_was(world, tmp_path):
+async def test_load_writes_the_contents_of_a_stored_file(world, tmp_path):
     engine, other = await world.engine(), await world.engine("finance-4")
     source = tmp_path / "report.xlsx"
     source.write_bytes(bytes(range(256)) * 2_000)
@@ -135,19 +135,19 @@ async def test_a_file_arrives_as_it_was(world, tmp_path):
         await other.load(lie, tmp_path / "inbox" / "lie.xlsx")
     await engine.discard(file)
     await engine.discard(file)
-    with pytest.raises(DamagedFileError, match="not kept any more"):
+    with pytest.raises(DamagedFileError, match="no longer stored"):
         await other.load(file, tmp_path / "inbox" / "late.xlsx")
     assert [path.name for path in (tmp_path / "inbox").iterdir()] == ["report.xlsx"]
 
 
-async def test_an_empty_file_arrives(world, tmp_path):
+async def test_load_writes_an_empty_file(world, tmp_path):
     engine = await world.engine()
     (tmp_path / "empty").touch()
     await engine.load(await engine.store(tmp_path / "empty"), tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b""
 
 
-async def test_nothing_is_lost_while_the_engine_is_away(world):
+async def test_queue_and_bucket_keep_their_contents_while_away(world):
     engine, other = await world.engine(), await world.engine("finance-4")
     await engine.put(Bucket.MACHINES, "finance-3", b"here")
     await engine.send("finance-4", "task-1", b"1")
@@ -170,13 +170,13 @@ async def test_nothing_is_lost_while_the_engine_is_away(world):
     await entries.aclose()
 
 
-async def test_a_server_that_is_not_set_up_is_named(nats_server):
+async def test_open_names_a_server_without_streams(nats_server):
     engine = NatsEngine(nats_server.url, "finance-3")
     with pytest.raises(SettingsError, match="callboard fleet setup makes them"):
         await soon(engine.open())
 
 
-async def test_a_server_that_is_not_there_is_away(nats_server, monkeypatch):
+async def test_open_fails_without_a_server(nats_server, monkeypatch):
     monkeypatch.setattr("callboard.fleet._nats_engine._CONNECT_SECONDS", 0.5)
     nats_server.stop()
     engine = NatsEngine(nats_server.url, "finance-3", allow_reconnect=False)
