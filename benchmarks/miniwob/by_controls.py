@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from benchmarks.miniwob.oracle import UnsolvedError
+from benchmarks.miniwob.oracle import UnsolvedError, film_texts
 
 if TYPE_CHECKING:
     from benchmarks.miniwob.oracle import PageView, Solver
@@ -448,14 +448,7 @@ async def guess_number(page: PageView) -> None:
 
 async def film(page: PageView) -> None:
     """Fill a form whose fields are in any order."""
-    genre, name, year = page.words(r"Search for (\w+) movies directed by (.*) from year (\d+)")
-    texts = {"genre": genre, "director": name, "year": year, "released": year}
-    labels = await page.facts(
-        "() => [...document.querySelectorAll('#area input')].map("
-        "input => input.closest('p, tr, .row, .field, .ui-entry').innerText.toLowerCase())"
-    )
-    ordered = [next(text for word, text in texts.items() if word in label) for label in labels]
-    await page.fill(*ordered)
+    await page.fill(*await film_texts(page))
 
 
 async def tree(page: PageView) -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from benchmarks.miniwob.oracle import Part, UnsolvedError
+from benchmarks.miniwob.oracle import Part, UnsolvedError, film_texts
 
 if TYPE_CHECKING:
     from benchmarks.miniwob.oracle import PageView, Solver
@@ -357,15 +357,10 @@ async def email(page: PageView) -> None:
 
 async def film(page: PageView) -> None:
     """Fill a form that looks different each time."""
-    genre, name, year = page.words(r"Search for (\w+) movies directed by (.*) from year (\d+)")
-    texts = {"genre": genre, "director": name, "year": year, "released": year}
-    labels = await page.facts(
-        "() => [...document.querySelectorAll('#area input')].map("
-        "input => input.closest('p, tr, .row, .field, .ui-entry').innerText.toLowerCase())"
-    )
-    for field, label in zip(await page.parts("#area input"), labels, strict=True):
+    texts = await film_texts(page)
+    for field, text in zip(await page.parts("#area input"), texts, strict=True):
         await page.click_at(field)
-        await page.do(("type_text", {"text": next(text for word, text in texts.items() if word in label)}))
+        await page.do(("type_text", {"text": text}))
     await page.click_part("#area button, #area .final, #area .ui-submit")
 
 

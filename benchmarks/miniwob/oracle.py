@@ -236,3 +236,14 @@ class PageView:
             msg = f"no part {selector!r}"
             raise UnsolvedError(msg)
         await self.click_at(parts[0])
+
+
+async def film_texts(page: PageView) -> list[str]:
+    """Return the texts of a search for films, in its fields' order."""
+    genre, name, year = page.words(r"Search for (\w+) movies directed by (.*) from year (\d+)")
+    texts = {"genre": genre, "director": name, "year": year, "released": year}
+    labels = await page.facts(
+        "() => [...document.querySelectorAll('#area input')].map("
+        "input => input.closest('p, tr, .row, .field, .ui-entry').innerText.toLowerCase())"
+    )
+    return [next(text for word, text in texts.items() if word in label) for label in labels]
