@@ -11,7 +11,7 @@ from callboard.network import NetworkRules
 from callboard.surfaces import current_call
 from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
-from callboard.surfaces.browser._call_facts import facts_of, touched_addresses
+from callboard.surfaces.browser._call_facts import judge, judged_facts, touched_addresses
 from callboard.surfaces.browser._control_tools import ControlTools
 from callboard.surfaces.browser._launch import PLAYWRIGHT, BrowserLaunch, find_browser
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
@@ -219,14 +219,13 @@ class BrowserSurface(Server):
             ToolError: If the tab is closed, or does not answer.
         """
         tab = await self._tab(target.id)
-        tab.judged = await facts_of(tab, tool, arguments)
-        return set(tab.judged.hazards)
+        return set((await judge(tab, tool, arguments)).hazards)
 
     async def recipient(  # type: ignore[override]
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue]
     ) -> str:
         """Name the origins that the form of a call is sent to."""
-        facts = await facts_of(await self._tab(target.id), tool, arguments)
+        facts = await judged_facts(await self._tab(target.id), tool, arguments)
         return ", ".join(sorted(origin or "an unknown address" for origin in facts.origins))
 
     def canonical(

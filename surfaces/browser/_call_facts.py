@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from callboard.messages import Hazard
 from callboard.surfaces._hazard_words import of_answer
-from callboard.surfaces.browser._control_tools import pressed_by
 from callboard.surfaces.browser._form_hazards import PressFacts, of_press, of_words
+from callboard.surfaces.browser._key_names import pressed_by
 from callboard.surfaces.browser._page_addresses import base_url, frame_urls, resolved
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
@@ -26,12 +26,37 @@ _DECLARED = {"download": {Hazard.DOWNLOADS}, "upload": {Hazard.SENDS}}
 """The hazards that every call of a tool has."""
 
 
-async def facts_of(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
-    """Return the hazards of a call, and its form's addresses.
+async def judge(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
+    """Look up the facts of a call that is ruled on.
 
     Raises:
         ToolError: If the tab does not answer.
     """
+    tab.judged_call = None
+    tab.judged = await _facts(tab, tool, arguments)
+    tab.judged_call = _unbound_call(tool, arguments)
+    return tab.judged
+
+
+async def judged_facts(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
+    """Return the judged facts of a call, or look them up.
+
+    Rules and people see the same facts then, also if the page changes in between.
+
+    Raises:
+        ToolError: If the tab does not answer.
+    """
+    if tab.judged is not None and tab.judged_call == _unbound_call(tool, arguments):
+        return tab.judged
+    return await _facts(tab, tool, arguments)
+
+
+def _unbound_call(tool: str, arguments: Mapping[str, JsonValue]) -> tuple[str, dict[str, JsonValue]]:
+    """Return a call without its tab, which only rules name."""
+    return tool, {name: value for name, value in arguments.items() if name != "tab"}
+
+
+async def _facts(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
     facts = PressFacts(frozenset(_DECLARED.get(tool, ())))
     if tool == "accept_dialog" and tab.dialog is not None:
         return PressFacts(frozenset(of_answer("ok", [tab.dialog.message])))
@@ -74,7 +99,7 @@ async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonVal
         nodes = [(await _part(tab, tool, arguments))[0]]
     for node in filter(None, nodes):
         urls += await tab.run(_addresses_of(tab, node), LOOK_SECONDS)
-    return [*urls, *(await facts_of(tab, tool, arguments)).addresses]
+    return [*urls, *(await judged_facts(tab, tool, arguments)).addresses]
 
 
 async def _addresses_of(tab: Tab, node: PageNode) -> list[str]:

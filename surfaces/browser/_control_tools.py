@@ -11,6 +11,7 @@ from pydantic import Field
 from callboard.messages import Effect
 from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.browser._key_names import key_names, pressed_by
 from callboard.surfaces.browser._page_actions import (
     ACTION_MS,
     BOTH,
@@ -19,7 +20,6 @@ from callboard.surfaces.browser._page_actions import (
     ControlId,
     TabId,
     check_judged,
-    check_origin,
     commit,
     edit,
     element,
@@ -31,58 +31,20 @@ from callboard.surfaces.browser._page_actions import (
 )
 from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS
-from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOG, ENTERED, FIELDS
+from callboard.surfaces.browser._page_snapshot import BUTTONS, DIALOG, FIELDS
 from callboard.surfaces.browser._tab import DialogOpenError
 
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle, Keyboard
 
     from callboard.surfaces.browser._page_actions import Tabs
-    from callboard.surfaces.browser._page_snapshot import PageNode
 
 Keys = Annotated[str, Field(min_length=1, max_length=50, description="Enter, Tab, Escape, ArrowDown, ctrl+a …")]
-_KEYS = {
-    "alt": "Alt",
-    "backspace": "Backspace",
-    "ctrl": "Control",
-    "control": "Control",
-    "del": "Delete",
-    "delete": "Delete",
-    "down": "ArrowDown",
-    "end": "End",
-    "enter": "Enter",
-    "esc": "Escape",
-    "escape": "Escape",
-    "home": "Home",
-    "insert": "Insert",
-    "left": "ArrowLeft",
-    "meta": "Meta",
-    "page_down": "PageDown",
-    "page_up": "PageUp",
-    "pagedown": "PageDown",
-    "pageup": "PageUp",
-    "return": "Enter",
-    "right": "ArrowRight",
-    "shift": "Shift",
-    "space": "Space",
-    "tab": "Tab",
-    "up": "ArrowUp",
-    " ": "Space",
-    "\n": "Enter",
-    "\r": "Enter",
-    "\t": "Tab",
-    **{name.casefold(): name for name in ("ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "NumpadEnter")},
-    **{f"f{number}": f"F{number}" for number in range(1, 13)},
-}
-_PRESSING = frozenset({"Enter", "NumpadEnter", "Space"})
-"""The keys that press the focused control."""
 _HAS_FOCUS = "field => field.getRootNode().activeElement === field"
 _LETTERS_MS = 5
 """The time between two typed letters, in milliseconds, so that suggestions of a page keep up."""
 MOST_LETTERS = 10_000
-
-
-_FORMS = {
+_TEXT_FORMS = {
     "date": "2026-12-31",
     "datetime-local": "2026-12-31T23:59",
     "month": "2026-12",
@@ -132,43 +94,6 @@ async def _type(keyboard: Keyboard, handle: ElementHandle, text: str) -> None:
             await keyboard.type(part, delay=_LETTERS_MS)
 
 
-def key_names(keys: str) -> str:
-    """Return keys in the browser's spelling.
-
-    Raises:
-        ToolError: If there is no such key: one by another name could press a control without a ruling.
-
-    >>> key_names("ctrl+a")
-    'Control+a'
-    """
-    head, plus, last = keys.rpartition("+")
-    names = [*(head.removesuffix("+").split("+") if head else []), last or "+"] if plus else [keys]
-    unknown = [name for name in names if name.casefold() not in _KEYS and not (len(name) == 1 and name.isprintable())]
-    if unknown:
-        named = ", ".join(sorted(name for name in _KEYS if name.isprintable() and name != " "))
-        msg = f"there is no key {unknown[0]!r}; there are letters, digits, signs, and {named}"
-        raise ToolError(msg)
-    return "+".join(_KEYS.get(name.casefold(), name) for name in names)
-
-
-def presses(keys: str) -> bool:
-    """Return whether keys press the focused control."""
-    return key_names(keys).rpartition("+")[2] in _PRESSING
-
-
-def pressed_by(focused: PageNode | None, keys: str) -> tuple[PageNode | None, bool]:
-    """Return the part that keys press, and whether as a field.
-
-    Enter in a field submits its form.
-    """
-    if focused is None or not presses(keys):
-        return None, False
-    is_enter = key_names(keys).endswith("Enter")
-    if focused.role in ENTERED:
-        return (focused, True) if is_enter else (None, False)
-    return (focused, False) if focused.role in BUTTONS or focused.is_clickable else (None, False)
-
-
 class ControlTools:
     """Tools for single controls.
 
@@ -210,15 +135,12 @@ class ControlTools:
     async def fill(self, tab: TabId, control_id: ControlId, text: Annotated[str, Field(max_length=100_000)]) -> Answer:
         """Replace the text of a field."""
         alone, opened = current_call().is_for_origins, await self._tabs(tab)
-        target = await edit(
-            opened,
-            control_id,
-            lambda handle: put(handle, text) if alone else handle.fill(text, timeout=ACTION_MS),
-        )
+        target = await element(opened, control_id)
+        await edit(opened, target, lambda handle: put(handle, text) if alone else handle.fill(text, timeout=ACTION_MS))
         with contextlib.suppress(DialogOpenError):
             kind = await opened.run(target.handle.get_attribute("type"), LOOK_SECONDS) or ""
-            if text and kind in _FORMS and not await opened.run(target.handle.input_value(), LOOK_SECONDS):
-                msg = f"{target.title} takes texts such as {_FORMS[kind]} only, and is empty now"
+            if text and kind in _TEXT_FORMS and not await opened.run(target.handle.input_value(), LOOK_SECONDS):
+                msg = f"{target.title} takes texts such as {_TEXT_FORMS[kind]} only, and is empty now"
                 raise ToolError(msg)
         return {}
 
@@ -232,9 +154,8 @@ class ControlTools:
             raise ToolError(msg)
         opened = await self._tabs(tab)
         target = await element(opened, control_id)
-        await check_origin(target.handle)
         if current_call().is_for_origins:
-            await commit(opened, lambda: put(target.handle, text, adds=True), target)
+            await edit(opened, target, lambda handle: put(handle, text, adds=True), once=True)
             return {}
         if target.node.role in BUTTONS or not await opened.run(_takes_text(target.handle), LOOK_SECONDS):
             msg = f"{target.title} is no field for text"
@@ -251,12 +172,12 @@ class ControlTools:
     ) -> Answer:
         """Choose options of a list."""
         opened = await self._tabs(tab)
-        node = (await opened.snapshot()).node(control_id)
-        names = [part.name for part in node.below() if part.role == "option"] if node is not None else []
+        target = await element(opened, control_id)
+        names = [part.name for part in target.node.below() if part.role == "option"]
         if names and (unknown := [option for option in options if option not in names]):
             msg = f"there is no option {unknown[0]!r}; there are: {', '.join(names[:_MOST_NAMED])}"
             raise ToolError(msg)
-        await edit(opened, control_id, lambda handle: handle.select_option(label=options, timeout=ACTION_MS))
+        await edit(opened, target, lambda handle: handle.select_option(label=options, timeout=ACTION_MS))
         return {}
 
     @tool(effect=Effect.IDEMPOTENT, controls=("checkbox", "radio", "switch"))

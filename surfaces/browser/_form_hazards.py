@@ -56,7 +56,7 @@ _PAYS = (
     f"contains({_PLAIN_NAME}, 'ccnumber')))"
 )
 _KNOWS_PASSWORD = f"({_is('input')} and {_TYPE}='password')"
-_ENTERED = f"ancestor-or-self::*[{_is('input', 'select')}][1]"
+_ENTER_FIELD = f"ancestor-or-self::*[{_is('input', 'select')}][1]"
 """The field in which Enter submits its form."""
 _DEFAULT = f"descendant::*[{_is('button', 'input')} and {_FORM_METHOD}='post']"
 
@@ -78,7 +78,7 @@ def _facts(submitter: str, own: str) -> dict[Hazard, str]:
 _PRESSED = _facts(_SUBMITTER, f"{_FORM_METHOD}='post' or (not(@formmethod) and {_OWN_FORM}[{_METHOD}='post'])") | {
     Hazard.DOWNLOADS: f"ancestor-or-self::*[{_is('a')} and @href][1][@download]"
 }
-_ENTER = _facts(_ENTERED, f"{_OWN_FORM}[{_METHOD}='post' or {_DEFAULT}]")
+_ENTER = _facts(_ENTER_FIELD, f"{_OWN_FORM}[{_METHOD}='post' or {_DEFAULT}]")
 _NAVIGATES = f"[{_OWN_FORM}[@action and not(@onsubmit)]]"
 """The condition for a form that only asks for another page. One without an address is likely to be sent by a script."""
 
@@ -113,7 +113,7 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
         ToolError: If the page does not answer.
     """
     is_field = enters and node.role in ENTERED
-    paths, submitter = (_ENTER, _ENTERED) if is_field else (_PRESSED, _SUBMITTER)
+    paths, submitter = (_ENTER, _ENTER_FIELD) if is_field else (_PRESSED, _SUBMITTER)
     element = page.locator(f"aria-ref={node.ref}")
     with as_tool_error():
         counts = await asyncio.gather(
@@ -132,7 +132,7 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
 
 async def _words_of_default(element: Locator) -> set[Hazard]:
     """Return the hazards of the words on the button that Enter presses."""
-    form = element.locator(f"xpath={_ENTERED}").locator(f"xpath={_OWN_FORM}")
+    form = element.locator(f"xpath={_ENTER_FIELD}").locator(f"xpath={_OWN_FORM}")
     buttons = form.locator(f"xpath=descendant::*[{_SUBMITS}]")
     if not await buttons.count():
         return set()
@@ -150,20 +150,20 @@ async def _form_addresses(element: Locator, submitter: str, *, enters: bool) -> 
         return frozenset(), False
     actions = [await handle.get_attribute("action") for handle in handles]
     buttons = forms.locator("xpath=descendant::*[@formaction]") if enters else pressed
-    own_actions = [await handle.get_attribute("formaction") for handle in await buttons.element_handles()]
+    button_actions = [await handle.get_attribute("formaction") for handle in await buttons.element_handles()]
     if enters:
-        actions += own_actions
-    elif any(action is not None for action in own_actions):
-        actions = own_actions
+        actions += button_actions
+    elif any(action is not None for action in button_actions):
+        actions = button_actions
     frame = await handles[0].owner_frame()
     return (frozenset([""]), True) if frame is None else await _resolved(frame, actions)
 
 
 async def _resolved(frame: Frame, actions: Collection[str | None]) -> tuple[frozenset[str], bool]:
-    base, own = await base_url(frame), document_url(frame)
-    addresses = frozenset(resolved(base, action) if action else own for action in actions)
-    foreign = [url for url in addresses if urlsplit(url).scheme != "javascript" and origin_of(url) != origin_of(own)]
-    return addresses, bool(foreign)
+    base, page_url = await base_url(frame), document_url(frame)
+    addresses = frozenset(resolved(base, action) if action else page_url for action in actions)
+    web_addresses = [url for url in addresses if urlsplit(url).scheme != "javascript"]
+    return addresses, any(origin_of(url) != origin_of(page_url) for url in web_addresses)
 
 
 def of_words(node: PageNode) -> set[Hazard]:

@@ -102,15 +102,15 @@ async def element(tab: Tab, control_id: str, *, may_be_disabled: bool = False) -
     if node is None:
         msg = f"the control {control_id!r} is gone, or was replaced by another one: look again"
         raise ToolError(msg)
-    found = Element(control_id, node, await _handle(tab, node))
+    target = Element(control_id, node, await _handle(tab, node))
     if "disabled" in node.marks and not may_be_disabled:
-        msg = f"{found.title} is disabled; nothing was done"
+        msg = f"{target.title} is disabled; nothing was done"
         raise ToolError(msg)
     before = (tab.boxes or {}).get(control_id)
     if before is not None and node.box is not None and not _overlaps(before, node.box):
-        msg = f"{found.title} has moved since the look; nothing was done: look again"
+        msg = f"{target.title} has moved since the look; nothing was done: look again"
         raise ToolError(msg)
-    return found
+    return target
 
 
 async def pointed(tab: Tab, control_id: str, *, may_be_disabled: bool = False) -> Element:
@@ -200,16 +200,14 @@ async def hover_over(tab: Tab, target: Element) -> None:
     await note_pointer(tab, target)
 
 
-async def edit(tab: Tab, control_id: str, do: Callable[[ElementHandle], Awaitable[Any]]) -> Element:
-    """Change the value of a control, and return it.
+async def edit(tab: Tab, target: Element, do: Callable[[ElementHandle], Awaitable[Any]], *, once: bool = False) -> None:
+    """Change a control's value, if the call's secrets may go there.
 
     Raises:
         ToolError: If it can't be changed; the text gives the reason.
     """
-    target = await element(tab, control_id)
     await check_origin(target.handle)
-    await commit(tab, lambda: do(target.handle), target, once=False)
-    return target
+    await commit(tab, lambda: do(target.handle), target, once=once)
 
 
 async def check_judged(tab: Tab, node: PageNode | None, *, enters: bool = False) -> None:

@@ -93,8 +93,8 @@ def frame_urls(frame: Frame) -> list[str]:
 
 async def base_url(frame: Frame) -> str:
     """Return the address that references in a frame's document are relative to."""
-    own = document_url(frame)
+    page_url = document_url(frame)
     for base in await frame.locator("base[href]").element_handles():
-        url = resolved(own, await base.get_attribute("href") or "")
-        return url if not url or origin_of(url) else own  # those of other schemes have no effect
-    return own
+        url = resolved(page_url, await base.get_attribute("href") or "")
+        return url if not url or origin_of(url) else page_url  # those of other schemes have no effect
+    return page_url

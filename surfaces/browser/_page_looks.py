@@ -54,14 +54,14 @@ class PageLooks:
                 return PageSnapshot("", self._page.url)  # an image or other data, no document
             text = await self._page.aria_snapshot(mode="ai", boxes=boxes, timeout=LOOK_SECONDS * 1000)
             insets = await self._insets(text) if boxes else {}
-        whole, frames = map(_suffix, self._documents())
+        page_suffix, frame_suffix = map(_suffix, self._documents())
         read = functools.partial(
             PageSnapshot,
             text,
             self._page.url,
             passwords=passwords,
             files=files,
-            suffixes=(whole, frames),
+            suffixes=(page_suffix, frame_suffix),
             insets=insets,
         )
         return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()

@@ -54,9 +54,9 @@ class Inset(NamedTuple):
 
     def outside(self, x: int, y: int, width: int, height: int) -> Box:
         """Return the box of a part of the content."""
-        left, top = math.floor(self.x + x * self.across), math.floor(self.y + y * self.down)
-        right, bottom = self.x + (x + width) * self.across, self.y + (y + height) * self.down
-        return Box(x=left, y=top, width=math.ceil(right - left), height=math.ceil(bottom - top))
+        first_x, first_y = math.floor(self.x + x * self.across), math.floor(self.y + y * self.down)
+        end_x, end_y = self.x + (x + width) * self.across, self.y + (y + height) * self.down
+        return Box(x=first_x, y=first_y, width=math.ceil(end_x - first_x), height=math.ceil(end_y - first_y))
 
 
 @dataclass(eq=False)

@@ -16,15 +16,16 @@ from pydantic import Field
 from callboard.messages import AgentKind, Effect
 from callboard.surfaces import current_call
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.browser._control_tools import MOST_LETTERS, check_no_secret, key_names, pressed_by
+from callboard.surfaces.browser._control_tools import MOST_LETTERS, check_no_secret
 from callboard.surfaces.browser._form_hazards import PressFacts, of_press
+from callboard.surfaces.browser._key_names import key_names, pressed_by
 from callboard.surfaces.browser._page_actions import (
     DRAG_MOVES,
     Answer,
     TabId,
     check_facts,
-    check_origin,
     commit,
+    edit,
     element,
     put,
     stir,
@@ -201,8 +202,7 @@ async def _type_secret(tab: Tab, text: str) -> None:
         msg = "no field has the focus: click on one"
         raise ToolError(msg)
     target = await element(tab, snapshot.id_of(snapshot.focused))
-    await check_origin(target.handle)
-    await commit(tab, lambda: put(target.handle, text, adds=True), target)
+    await edit(tab, target, lambda handle: put(handle, text, adds=True), once=True)
 
 
 async def _act(

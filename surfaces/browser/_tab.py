@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
+    from pydantic import JsonValue
 
     from callboard.messages import Box
     from callboard.network import NetworkRules
@@ -105,6 +106,8 @@ class Tab:
         """Things that were refused since the last observation."""
         self.judged: PressFacts | None = None
         """The facts of the call that the policy has ruled on last; None without a policy."""
+        self.judged_call: tuple[str, dict[str, JsonValue]] | None = None
+        """The tool and arguments of that call, until an action begins."""
         self._send_origins: frozenset[str] | None = frozenset()
         """The origins that the page may send forms to; None for all."""
         self._send_document = 0
@@ -302,6 +305,7 @@ class Tab:
             control_id: The control that it acts on; empty for none.
         """
         self.dialogs = 0
+        self.judged_call = None
         self._acted_on = control_id
         self._send_document = self.documents[0]
         self._send_origins = frozenset()

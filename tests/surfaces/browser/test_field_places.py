@@ -15,9 +15,9 @@ def test_boxes_in_frames_that_are_scaled_are_those_of_the_picture(visit, shop):
     )
     tab = visit(f"{shop.url}/scaled")
     box = tab.control("Code").box
-    place = tab.run(tab.tab.page.frames[1].locator("input").bounding_box())
-    for own, true in zip((box.x, box.y, box.width, box.height), place.values(), strict=True):
-        assert abs(own - true) <= 3
+    true_box = tab.run(tab.tab.page.frames[1].locator("input").bounding_box())
+    for edge, true_edge in zip((box.x, box.y, box.width, box.height), true_box.values(), strict=True):
+        assert abs(edge - true_edge) <= 3
 
 
 def test_there_is_no_picture_of_fields_that_move(visit, shop):

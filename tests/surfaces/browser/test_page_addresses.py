@@ -49,6 +49,16 @@ def touched(visit, shop, run):
     return named
 
 
+def test_rules_and_people_see_the_form_that_was_judged(visit, shop, run):
+    shop.pages["/page"] = f"<form action='{EVIL}' method='post'><button>Go</button></form>"
+    tab = visit(f"{shop.url}/page")
+    call = tab.target, "click", {"control_id": tab.control("Go").id}
+    run(tab.surface.hazards(*call, ()))
+    tab.script("() => { document.forms[0].action = '/confirm' }")
+    assert run(tab.surface.recipient(*call)) == "http://evil.example"
+    assert f"url:{EVIL}" in run(tab.surface.resources(*call))
+
+
 def test_a_link_is_relative_to_the_base_of_its_page(touched):
     _, resources = touched("<base href='http://evil.example/'><a href='/x'>Go</a>")
     assert f"url:{EVIL}" in resources
