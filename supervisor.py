@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.client import TaskHandle
     from callboard.actors.runtime import Clock
+    from callboard.fleet import FleetEngine
     from callboard.models import Model
     from callboard.surfaces import Server
 
@@ -73,6 +74,7 @@ class Supervisor:
         agents: Sequence[AgentSpec] = (),
         checks: Mapping[str, Callable[..., Any]] | None = None,
         clock: Clock | None = None,
+        engine: FleetEngine | None = None,
     ) -> Self:
         """Start a supervisor.
 
@@ -87,6 +89,7 @@ class Supervisor:
                 as keyword arguments, on a thread of its own unless it is a coroutine function. The check holds if it
                 returns True; any other value is what was found. It must only read.
             clock: The host program's clock; tests pass a `VirtualClock`.
+            engine: The connection to a fleet, in place of that in the settings; tests pass a `MemoryEngine`.
 
         With a journal, the tasks of an earlier process are resumed before this returns.
 
@@ -108,7 +111,7 @@ class Supervisor:
         if not isinstance(settings, Settings):
             msg = f"settings must be a file's path, Settings or None, not a {type(settings).__name__}"
             raise TypeError(msg)
-        return cls(Assembly(settings, models or {}, servers, agents, checks or {}, clock))
+        return cls(Assembly(settings, models or {}, servers, agents, checks or {}, clock, engine))
 
     def __repr__(self) -> str:
         """Show the state, surfaces and journal, without waiting for a thread."""
@@ -170,6 +173,28 @@ class Supervisor:
         """
         refuse_own_thread("stop_async")
         return await asyncio.to_thread(self.stop, timeout)
+
+    def serve(self) -> None:
+        """Do subtasks of other machines of the fleet from now on. Idempotent.
+
+        It ends when the supervisor stops. Each is a task of this supervisor, under its settings and its policy.
+
+        Raises:
+            SettingsError: If the settings name no fleet.
+        """
+        self._assembly.serve()
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Begin no more subtasks of other machines, and wait for the begun.
+
+        Args:
+            timeout: The longest wait, in seconds; None: for ever.
+
+        Returns:
+            Whether all of them have ended.
+        """
+        refuse_own_thread("drain")
+        return self._assembly.fleet is None or self._assembly.fleet.drain(timeout)
 
     def submit(self, task: Task, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task and start it.

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from callboard.actors.processing import AgentTraits, Pipeline
+    from callboard.actors.processing import AgentPipeline, AgentTraits, RemoteWork
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
     from callboard.actors.states import AgentStateManager, RunMessage
     from callboard.config import Limits
@@ -81,13 +81,15 @@ class AgentContext:
     stream: EventStream
     journal: Journal
     limits: Limits
-    pipelines: Mapping[str, Pipeline]
+    pipelines: Mapping[str, AgentPipeline]
     agents: Mapping[str, AgentTraits] = field(default_factory=lambda: AGENTS)
     """The kinds of agents, by name."""
     plans: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The plan of each run's latest step, for reports of the progress."""
     secrets: Secrets = field(default_factory=lambda: Secrets({}))
     """Secrets, which are redacted in the results of jobs."""
+    remote: RemoteWork | None = None
+    """The other machines of the fleet; None without one."""
 
 
 _step = maker(Step)
@@ -125,7 +127,7 @@ class Agent(ScheduledActor):
         self.machine: type[AgentStateManager] = context.agents[self._kind].machine
         """The agent's state machine."""
         self._run: Run | None = None
-        self._leased_pipeline: tuple[Lease, Pipeline] | None = None
+        self._leased_pipeline: tuple[Lease, AgentPipeline] | None = None
         """The latest lease, and the pipeline under it."""
         self._results = JobResults(address, self.machine, context.stream, context.journal, context.secrets)
         self._ended_runs: dict[str, Run] = {}  # ended runs by memory key: the next assignment begins with their memory
@@ -245,7 +247,7 @@ class Agent(ScheduledActor):
             failed = partial(context.crashed, self.address, urn=self.actor_urn)
             context.jobs.start(lease, partial(state.handle, processing, run), done, failed)
 
-    def _pipeline(self, lease: Lease) -> Pipeline:
+    def _pipeline(self, lease: Lease) -> AgentPipeline:
         if self._leased_pipeline is None or self._leased_pipeline[0] is not lease:
             self._leased_pipeline = lease, self._context.pipelines[self._kind].under(lease)
         return self._leased_pipeline[1]

@@ -14,7 +14,8 @@ import callboard.actors.app
 import callboard.actors.host
 import callboard.actors.linux
 import callboard.actors.mobile
-import callboard.actors.operator  # noqa: F401 - the shipped agents register themselves with their machines
+import callboard.actors.operator
+import callboard.actors.remote  # noqa: F401 - the shipped agents register themselves with their machines
 from callboard.actors.client import RootClient, Submission
 from callboard.actors.commands import (
     Approved,
@@ -63,15 +64,17 @@ from callboard.actors.runtime import (
     Watchdog,
 )
 from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts
-from callboard.messages import AgentKind, EventName, SupervisorStoppedError
+from callboard.messages import AgentKind, EventName, SettingsError, SupervisorStoppedError, agent_kind
 from callboard.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
 from callboard.surfaces import Server, make_surfaces
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from callboard.actors.commands.mcp import McpSession
+    from callboard.fleet import FleetEngine, FleetLink
+    from callboard.messages import Target
 
 STOP_SECONDS = 10.0
 BEHIND_SECONDS = 60.0
@@ -92,6 +95,7 @@ class Assembly:
         agents: Sequence[AgentSpec],
         checks: Mapping[str, Callable[..., Any]],
         clock: Clock | None,
+        engine: FleetEngine | None = None,
     ) -> None:
         """Build all parts and start them, as `Supervisor.start` describes."""
         self.settings = settings
@@ -104,7 +108,7 @@ class Assembly:
             self.check_inputs = CheckInputs(all_check_programs(settings, checks))
             self.named_models = NamedModels(settings)
             self.secrets = Secrets(settings.secrets, keys_of(settings))
-            named = self._all_models(models)
+            self.models = self._all_models(models)
             self.surfaces = surfaces = _all_surfaces(settings, surfaces, clock)
             self.metrics = Metrics() if settings.observe.metrics else None
             self.traces = Traces(settings=settings) if settings.observe.traces else None
@@ -128,8 +132,9 @@ class Assembly:
             self.sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             self.left_out = left_out = self._open_sessions()
-            self._open_surfaces([*surfaces, *self._mcp_surfaces()], undo)
-            services = self._services(named)
+            self.fleet = self._join_fleet(engine, undo)
+            self._open_surfaces([*surfaces, *self._mcp_surfaces(), *self._remote_surfaces()], undo)
+            services = self._services(self.models)
             for task in opened.today:
                 services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
             pipelines = {kind: pipeline(spec, services) for kind, spec in self.agents.items()}
@@ -156,7 +161,8 @@ class Assembly:
     def _all_models(self, agent_models: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
         """Build the models of agents, and prepare for those of tasks."""
         wrap = recorder(self.settings, self.secrets.redact)
-        models = {**self.named_models.of_kinds(self.agents), **given_models(agent_models, self.agents)}
+        kinds = [kind for kind, spec in self.agents.items() if spec.has_model]
+        models = {**self.named_models.of_kinds(kinds), **given_models(agent_models, kinds)}
         named = {kind: wrap(model) for kind, model in models.items()}
         self.task_models = TaskModels(named, self.named_models, wrap)
         return named
@@ -173,6 +179,40 @@ class Assembly:
         undo.callback(self.surface_lifecycle.close, STOP_SECONDS)
         self.lookup = TargetLookup(surfaces, self.lanes, self.loop, seconds, self.agents)
         self.lookup.refuse_shared_ids([session.target_surface for session in self.sessions if session.on_target])
+
+    def _join_fleet(self, engine: FleetEngine | None, undo: ExitStack) -> FleetLink | None:
+        """Connect to the fleet; None if the settings name none."""
+        if engine is None and self.settings.fleet.url is None:
+            return None
+        from callboard.fleet import FleetLink
+
+        link = FleetLink(
+            engine or _nats_engine(self.settings),
+            self.settings,
+            self.loop,
+            self.journal.identity,
+            post=lambda message: self.client.tell(message),  # noqa: PLW0108 - there is no client yet
+            emit=self.stream.emit,
+        )
+        undo.callback(link.close, STOP_SECONDS)
+        link.open()
+        return link
+
+    def _remote_surfaces(self) -> list[Server]:
+        """Return the surface of the other machines' targets."""
+        return [] if self.fleet is None else [self.fleet.targets]
+
+    def serve(self) -> None:
+        """Do the subtasks of other machines from now on.
+
+        Raises:
+            SettingsError: If the settings name no fleet.
+        """
+        if self.fleet is None:
+            msg = "this supervisor belongs to no fleet: set fleet.url"
+            raise SettingsError(msg)
+        kinds = frozenset(self.models)
+        self.fleet.serve(self.submission, lambda: _servable(self.lookup.listed(), kinds))
 
     def _session(self, name: str) -> McpSession:
         from callboard.actors.commands.mcp import McpSession
@@ -235,6 +275,8 @@ class Assembly:
         except BaseException:
             self.stop(STOP_SECONDS)
             raise
+        if self.settings.fleet.serve:
+            self.serve()
 
     def _events(self, opened: Opened) -> EventStream:
         """Create the event stream, which feeds the journal, log and metrics."""
@@ -285,8 +327,9 @@ class Assembly:
             stream=self.stream,
             journal=self.journal,
             clock=self.clock,
-            prompts=load_prompts(settings, {kind: spec.prompt for kind, spec in self.agents.items()}),
+            prompts=load_prompts(settings, {kind: spec.prompt for kind, spec in self.agents.items() if spec.has_model}),
             agents=self.agents,
+            remote=None if self.fleet is None else self.fleet.submitted,
         )
 
     def stop(self, timeout: float) -> tuple[str, ...]:
@@ -307,6 +350,8 @@ class Assembly:
         with contextlib.suppress(SupervisorStoppedError):
             leftovers += _late("an agent", self.client.ask(StopAgents(), answer), timeout)
         blocked = min(timeout, BLOCKED_SECONDS)  # from here on all leases are void: a job that asks for a lane is late
+        if self.fleet is not None and not self.fleet.close(timeout):
+            leftovers.append("the fleet")
         leftovers += self.surface_lifecycle.close(timeout)
         leftovers += [f"lane {name}" for name in self.lanes.close(blocked)]
         leftovers += self._close_sessions(timeout)
@@ -408,6 +453,30 @@ def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentS
     table = agent_table(AGENTS, [*named_agents(settings), *agents])
     check_kinds(settings, table)
     return dict(proposing(table, is_enabled=settings.system.propose_checks))
+
+
+def _nats_engine(settings: Settings) -> FleetEngine:
+    """Make the connection that the settings describe.
+
+    Raises:
+        SettingsError: If the library is missing, or a file can't be read.
+    """
+    try:
+        from callboard.fleet import make_engine
+    except ImportError as error:
+        msg = "fleet.url needs the library of NATS: pip install 'callboard[fleet]'"
+        raise SettingsError(msg) from error
+    return make_engine(settings)
+
+
+def _servable(targets: Sequence[Target], kinds: Collection[str]) -> tuple[Target, ...]:
+    """Return the targets that other machines may give work.
+
+    They belong to no task, are this machine's own, and an agent here has a model for them.
+    """
+    return tuple(
+        target for target in targets if not target.owner and not target.machine and agent_kind(target.address) in kinds
+    )
 
 
 def _late(name: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:

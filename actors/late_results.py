@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from callboard.actors.commands import Secrets
-    from callboard.actors.processing import Pipeline
+    from callboard.actors.processing import AgentPipeline
     from callboard.actors.runtime import EventStream, Lease
     from callboard.actors.states import AgentState, AgentStateManager, Move, Run
     from callboard.journal import Journal
@@ -110,7 +110,7 @@ class JobResults:
         send: Callable[[JobReturned], None],
         run: Run,
         lease: Lease,
-        processing: Pipeline,
+        processing: AgentPipeline,
         valid: bool,  # noqa: FBT001 - bound
         result: Message | BaseException,
     ) -> None:
@@ -180,7 +180,9 @@ class JobResults:
             return None
         return StepMoves(applied, decided_moves, decided_moves[-1][2] if decided_moves else applied)
 
-    def _decided_next(self, step_moves: StepMoves | None, lease: Lease, processing: Pipeline) -> JobReturned | None:
+    def _decided_next(
+        self, step_moves: StepMoves | None, lease: Lease, processing: AgentPipeline
+    ) -> JobReturned | None:
         """Return the result of the next state, if that only decides.
 
         Both results are journaled together, so that an ending or an assignment waits for no commit of its own. Their
@@ -201,7 +203,7 @@ class JobResults:
         return JobReturned(run.assign.task_id, run.assign.token, run.job, result, run)
 
 
-def decided(state: AgentState, processing: Pipeline, run: Run) -> Message | BaseException:
+def decided(state: AgentState, processing: AgentPipeline, run: Run) -> Message | BaseException:
     """Run work that awaits nothing; return its message or exception."""
     try:
         handling = state.handle(processing, run)

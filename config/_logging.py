@@ -44,6 +44,7 @@ LEVELS = {
     EventName.POLICY_UNMATCHED: "warning",
     EventName.SECRET_REFUSED: "warning",
     EventName.SERVER_LEFT_OUT: "warning",
+    EventName.MACHINE_AWAY: "warning",
     EventName.COMMAND_LATE: "warning",
     EventName.COMMAND_IN_DOUBT: "warning",
     EventName.LOOP_NOTICED: "warning",

@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationE
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
 from callboard.config._browser_settings import BrowserSettings
+from callboard.config._fleet_settings import FleetSettings
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._policy import PolicySettings, as_rules
 from callboard.config._providers import Provider
@@ -131,6 +132,8 @@ class Settings(DocumentedFields, BaseSettings):
     """Traces and metrics for monitoring."""
     journal: JournalSettings = JournalSettings()
     """The journal, which survives the process."""
+    fleet: FleetSettings = FleetSettings()
+    """Other machines that do subtasks, and whose subtasks this one does."""
     supervision: SupervisionSettings = SupervisionSettings()
     """Restarts of crashed agents, and hang detection."""
     _base: Path = PrivateAttr(default_factory=Path.cwd)

@@ -92,7 +92,7 @@ def _body_of(named: type) -> list[ast.stmt]:
 # Machines
 
 
-def machine(kind: AgentKind) -> str:
+def machine(kind: str) -> str:
     """Describe one machine: its diagram, its states, its transitions."""
     manager = MACHINES[kind]
     states = [[f"`{name}`", first_line(type(manager.get_state(name)).__doc__)] for name in manager.transitions]
@@ -437,7 +437,7 @@ API = {
         *("HostAgentStatus", "Judge", "JudgeResult", "Limit"),
         *("LinuxAgentStatus", "MobileAgentStatus", "PlannedAction", "PolicyRule", "Question", "ResultStatus"),
         *("RunStatus", "Secret", "ServerHealth", "StepRecord", "SubtaskResult", "SupervisorHealth"),
-        *("SupervisorStatus", "TaskLimits", "TaskProgress", "TaskStatus", "Usage", "Verdict"),
+        *("SupervisorStatus", "TaskLimits", "TaskOrigin", "TaskProgress", "TaskStatus", "Usage", "Verdict"),
     ),
 }
 """The public names of each public module."""
@@ -564,7 +564,7 @@ def _branch(error: type[Exception], head: str, below: str) -> Iterator[str]:
 PARTS: dict[str, Callable[[], str]] = {
     **{f"api.{part}": functools.partial(api, part) for part in API if part != "errors"},
     "errors": errors,
-    **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
+    **{f"machine.{kind}": functools.partial(machine, kind) for kind in MACHINES},
     "events": events,
     "event_fields": event_fields,
     "event_parts": event_parts,

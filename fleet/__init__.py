@@ -1,6 +1,6 @@
 """A fleet: supervisors on several machines that give each other work.
 
-So far it has the engine through which they do, in memory and on NATS JetStream.
+They do so through an engine, in memory or on NATS JetStream.
 """
 
 from typing import TYPE_CHECKING
@@ -18,9 +18,11 @@ from callboard.fleet._engine import (
     QueueFullError,
     StoredFile,
 )
+from callboard.fleet._fleet_link import FleetLink
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
 
 if TYPE_CHECKING:
+    from callboard.fleet._nats_connection import connection_options, make_engine
     from callboard.fleet._nats_engine import NatsEngine, set_up
 
 __all__ = [
@@ -32,13 +34,22 @@ __all__ = [
     "Delivery",
     "EngineAwayError",
     "FleetEngine",
+    "FleetLink",
     "MemoryEngine",
     "MemoryHub",
     "NatsEngine",
     "QueueFullError",
     "StoredFile",
+    "connection_options",
+    "make_engine",
     "set_up",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package's
-    __getattr__, __dir__ = lazy_names(__name__, {"callboard.fleet._nats_engine": ("NatsEngine", "set_up")})
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "callboard.fleet._nats_connection": ("connection_options", "make_engine"),
+            "callboard.fleet._nats_engine": ("NatsEngine", "set_up"),
+        },
+    )

@@ -35,7 +35,7 @@ class QueueFullError(CallboardError):
 
 
 class ConflictError(CallboardError):
-    """An entry of a bucket has another revision than the expected one: another machine was first."""
+    """An entry of a bucket has another revision: another machine was first."""
 
     @classmethod
     def of(cls, bucket: Bucket, key: str) -> ConflictError:
@@ -63,11 +63,11 @@ class Bucket(StrEnum):
     MACHINES = "machines"
     """The state of each machine, by its name."""
     SIGNALS = "signals"
-    """What people say to a task, by its id: a machine that is away reads it when it is back."""
+    """What people say to a task, by its machine, submitter and id: a machine that is away reads it when it is back."""
     REQUESTS = "requests"
-    """The questions and approvals of a task that are open, by its submitter and id."""
+    """The questions and approvals of a task that are open, by its submitter, machine and id."""
     RESULTS = "results"
-    """The results of tasks, by submitter and id."""
+    """The results of tasks, by submitter, machine and id."""
     CLAIMS = "claims"
     """The machine that has taken a task that any machine may do, by its id."""
 
@@ -97,6 +97,10 @@ class Delivery(Protocol):
     """A piece of work from a queue, until it is done."""
 
     @property
+    def sender(self) -> str:
+        """The machine that sent it, as the engine knows it."""
+
+    @property
     def body(self) -> bytes:
         """The work."""
 
@@ -108,7 +112,10 @@ class Delivery(Protocol):
         """
 
     async def keep(self) -> None:
-        """Postpone another delivery by `ACK_SECONDS`, while the work goes on; call it twice in that time."""
+        """Postpone another delivery by `ACK_SECONDS`.
+
+        While the work goes on, it is called twice in that time.
+        """
 
     async def give_back(self, seconds: float = 0.0) -> None:
         """Deliver it again after some time, to any receiver of the queue."""
@@ -126,6 +133,10 @@ class FleetEngine(Protocol):
     """
 
     @property
+    def is_open(self) -> bool:
+        """True from `open` until `close`."""
+
+    @property
     def is_connected(self) -> bool:
         """True while the engine answers."""
 
@@ -141,7 +152,7 @@ class FleetEngine(Protocol):
         """Disconnect."""
 
     async def send(self, queue: str, work_id: str, body: bytes) -> None:
-        """Append work to a queue.
+        """Append work to a queue, in the name of this machine.
 
         It is stored when this returns. A repetition within two minutes is dropped, by the id. Receivers drop later
         ones.
@@ -151,7 +162,7 @@ class FleetEngine(Protocol):
         """
 
     async def receive(self, queue: str) -> Delivery:
-        """Wait for the next piece of work of a queue, also while the engine is away."""
+        """Wait for a queue's next work, also while the engine is away."""
 
     async def waiting(self, queue: str) -> int:
         """Return the length of a queue, work in progress included."""
@@ -163,7 +174,7 @@ class FleetEngine(Protocol):
         """Return a key's value, or None."""
 
     async def update(self, bucket: Bucket, key: str, value: bytes, revision: int) -> int:
-        """Set a key's value if its revision is the expected one, and return the new revision.
+        """Set a key's value if its revision is the expected one.
 
         The revision of a key without a value is 0.
 
@@ -174,11 +185,11 @@ class FleetEngine(Protocol):
     async def delete(self, bucket: Bucket, key: str) -> None:
         """Delete a key."""
 
-    def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
-        """Yield the values of keys, and each change of them.
+    def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
+        """Yield the values of keys, then None, then each change.
 
         The keys are all, or those that begin with the prefix and a dot. After a time without the engine, the current
-        values are yielded again. It ends with the connection.
+        values and None are yielded again. It ends with the connection.
         """
 
     async def store(self, path: Path) -> StoredFile:

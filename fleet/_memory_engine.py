@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 class QueuedWork:
     """A piece of work in a queue."""
 
+    sender: str
     body: bytes
     due: float = 0.0
     """The time from which it may be delivered."""
@@ -59,7 +60,7 @@ class MemoryHub:
         self.files: dict[str, bytes] = {}
         self.listeners: dict[MemoryEngine, Callable[[], object]] = {}
         """The functions that tell connected engines of a change."""
-        self._revisions = itertools.count(1)
+        self._revisions = itertools.count(2)
 
     def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
         """Return a key's value, or None."""
@@ -81,6 +82,11 @@ class MemoryDelivery:
         self._queue = queue
         self._work = work
         self._number = work.deliveries
+
+    @property
+    def sender(self) -> str:
+        """The machine that sent it."""
+        return self._work.sender
 
     @property
     def body(self) -> bytes:
@@ -108,13 +114,20 @@ class MemoryEngine:
 
     Args:
         hub: What all machines share.
+        name: The machine's name.
     """
 
-    def __init__(self, hub: MemoryHub) -> None:
+    def __init__(self, hub: MemoryHub, name: str) -> None:
         self.hub = hub
+        self._name = name
         self._is_open = False
         self._is_cut = False
         self._change = asyncio.Event()
+
+    @property
+    def is_open(self) -> bool:
+        """True from `open` until `close`."""
+        return self._is_open
 
     @property
     def is_connected(self) -> bool:
@@ -122,7 +135,7 @@ class MemoryEngine:
         return self._is_open and not self._is_cut
 
     def cut(self, *, off: bool = True) -> None:
-        """Cut it off from the hub, or connect it again, as a network does."""
+        """Cut it off from the hub, or connect it again."""
         self._is_cut = off
         self._tell()
 
@@ -179,7 +192,7 @@ class MemoryEngine:
             if len(hub.queues[queue]) >= hub.most_work:
                 raise QueueFullError.of(queue, hub.most_work)
             hub.sent_ids.add((queue, work_id))
-            hub.queues[queue].append(QueuedWork(body))
+            hub.queues[queue].append(QueuedWork(self._name, body))
 
     async def receive(self, queue: str) -> MemoryDelivery:
         """Wait for the next piece of work of a queue."""
@@ -227,17 +240,21 @@ class MemoryEngine:
         with self.changing() as hub:
             hub.set(bucket, key, None)
 
-    async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
-        """Yield the values of keys, and each change of them."""
+    async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
+        """Yield the values of keys, then None, then each change."""
         last_revision = 0
         while self._is_open:
             change = self._change
             if not self.is_connected:
                 last_revision = 0
             else:
-                for entry in self._changes(bucket, prefix, last_revision):
+                is_first, entries = last_revision == 0, self._changes(bucket, prefix, last_revision)
+                for entry in entries:
                     last_revision = entry.revision
                     yield entry
+                if is_first:
+                    last_revision = max(last_revision, 1)
+                    yield None
             await change.wait()
 
     def _changes(self, bucket: Bucket, prefix: str, last_revision: int) -> list[BucketEntry]:

@@ -107,6 +107,14 @@ class NatsDelivery:
         self._message = message
 
     @property
+    def sender(self) -> str:
+        """The machine that sent it.
+
+        The server lets each one send in its own name only.
+        """
+        return self._message.subject.rpartition(".")[2]
+
+    @property
     def body(self) -> bytes:
         """The work."""
         return self._message.data
@@ -140,6 +148,7 @@ class NatsEngine:
     def __init__(self, url: str, name: str, *, ack_seconds: float = ACK_SECONDS, **options: Any) -> None:
         self._url = url
         self._ack_seconds = ack_seconds
+        self._name = name
         self._options = {"name": name, **options}
         self._is_open = False
         self._client: Client
@@ -148,6 +157,11 @@ class NatsEngine:
         self._files: ObjectStore
         self._reconnected = asyncio.Event()
         """Set by the next reconnection."""
+
+    @property
+    def is_open(self) -> bool:
+        """True from `open` until `close`."""
+        return self._is_open
 
     @property
     def is_connected(self) -> bool:
@@ -196,7 +210,7 @@ class NatsEngine:
         try:
             with _answering():
                 await self._stream.publish(
-                    f"{_WORK_SUBJECT}.{queue}", body, headers={"Nats-Msg-Id": f"{queue} {work_id}"}
+                    f"{_WORK_SUBJECT}.{queue}.{self._name}", body, headers={"Nats-Msg-Id": f"{queue} {work_id}"}
                 )
         except APIError as error:
             if error.err_code == _QUEUE_IS_FULL:
@@ -210,7 +224,7 @@ class NatsEngine:
             try:
                 with _answering():
                     subscription = await self._stream.pull_subscribe(
-                        f"{_WORK_SUBJECT}.{queue}", durable=f"machine-{queue}", stream=WORK_STREAM, config=limits
+                        f"{_WORK_SUBJECT}.{queue}.*", durable=f"machine-{queue}", stream=WORK_STREAM, config=limits
                     )
                 while True:
                     with contextlib.suppress(NoWorkError):
@@ -221,10 +235,9 @@ class NatsEngine:
 
     async def waiting(self, queue: str) -> int:
         """Return the length of a queue."""
-        subject = f"{_WORK_SUBJECT}.{queue}"
         with _answering():
-            info = await self._stream.stream_info(WORK_STREAM, subjects_filter=subject)
-        return int((info.state.subjects or {}).get(subject, 0))
+            info = await self._stream.stream_info(WORK_STREAM, subjects_filter=f"{_WORK_SUBJECT}.{queue}.*")
+        return sum((info.state.subjects or {}).values())
 
     async def put(self, bucket: Bucket, key: str, value: bytes) -> int:
         """Set a key's value, and return its revision."""
@@ -258,8 +271,8 @@ class NatsEngine:
         with _answering():
             await self._buckets[bucket].delete(key)
 
-    async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry]:
-        """Yield the values of keys, and each change of them."""
+    async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
+        """Yield the values of keys, then None, then each change."""
         while self._is_open:
             reconnected = asyncio.ensure_future(self._reconnected.wait())
             try:
@@ -275,7 +288,9 @@ class NatsEngine:
                     await asyncio.wait({update, reconnected}, return_when=asyncio.FIRST_COMPLETED)
                     if not update.done():
                         update.cancel()
-                    elif (entry := update.result()) is not None:  # None tells that the values of now are over
+                    elif (entry := update.result()) is None:
+                        yield None
+                    else:
                         yield BucketEntry(entry.key, None if entry.operation else entry.value, entry.revision or 0)
             finally:
                 reconnected.cancel()

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def describe_file(path: Path) -> StoredFile:
-    """Return the name, digest and size of a file, which is read in parts."""
+    """Return the name, digest and size of a file."""
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return StoredFile(name=path.name, sha256=digest, size=stream.tell())
 
 
 async def write_checked(file: StoredFile, path: Path, write: Callable[[Path], Awaitable[None]]) -> None:
-    """Write a file to a new path, which exists once the contents are checked.
+    """Write a file to a new path, once its contents are checked.
 
     Args:
         file: The expected contents.

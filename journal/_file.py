@@ -95,6 +95,13 @@ class JournalFile:
             self._observed = ObservedTime(connection)
 
     @property
+    def identity(self) -> str:
+        """A text that no other journal has."""
+        with journal_errors(self.path, "read"):
+            (number,) = self._connection.execute("SELECT value FROM marks WHERE name = 'identity'").fetchone()
+        return f"{number:016x}"
+
+    @property
     def behind(self) -> Seconds:
         """The time by which the clock was behind at the start."""
         return self._observed.behind

@@ -56,6 +56,7 @@ class FileJournal(Journal):
             later: Schedules a call after a delay in seconds: a clock's `after`.
         """
         self._path = file.path
+        self.identity = file.identity
         self.artifacts = Artifacts(file.path, durable=file.durable)
         self.versions = Versions(file.path)
         self._writer = JournalWriter(file, broken)

@@ -28,6 +28,8 @@ class Journal(ABC):
     in the order of the rows, so every agent receives its messages in the order of the journal.
     """
 
+    identity: str
+    """A text that no other journal has."""
     artifacts: Artifacts
     """The files that tools return with their results."""
     versions: Versions | None = None

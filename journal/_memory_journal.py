@@ -6,6 +6,7 @@ It is enough to restart a crashed agent.
 from __future__ import annotations
 
 import threading
+import uuid
 from typing import TYPE_CHECKING
 
 from callboard.journal._artifacts import Artifacts
@@ -28,6 +29,7 @@ class MemoryJournal(Journal):
 
     def __init__(self, kept_tasks: int = 1_000) -> None:
         """Retain the last `kept_tasks` results, about 20 kB each."""
+        self.identity = uuid.uuid4().hex[:16]
         self.artifacts = Artifacts()
         self._kept_tasks = kept_tasks
         self._feed: Callable[[Sequence[Row]], None] = _ignore

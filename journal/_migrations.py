@@ -163,6 +163,14 @@ MIGRATIONS: tuple[str, ...] = (
     # place among them. Older rows lack both: each of their subtasks was assigned alone. Older versions can't read the
     # new ones.
     "PRAGMA user_version = 11;",
+    # Tasks tell the subtask of another machine that they do, targets and results name their machine, and the end of a
+    # subtask on another machine is a row of the kind `remote_ended`. Older rows lack all of these: they are of one
+    # machine. Older versions can't read the new ones. Each journal gets a random number, so that tasks of two journals
+    # are told apart on other machines.
+    """-- Readers do without this.
+    INSERT INTO marks VALUES ('identity', abs(random() >> 1));
+    PRAGMA user_version = 12;
+    """,
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

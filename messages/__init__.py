@@ -12,6 +12,7 @@ from callboard.messages._agent_status import (
 )
 from callboard.messages._assign_group import AssignGroup, with_results
 from callboard.messages._base import (
+    REMOTE,
     STORED,
     Address,
     AgentKind,
@@ -137,6 +138,7 @@ from callboard.messages._person import (
     people_notes,
 )
 from callboard.messages._plan_order import has_order, numbers_before
+from callboard.messages._remote_work import MachineName, RemoteEnded, TaskOrigin
 from callboard.messages._status import (
     RunStatus,
     ServerHealth,
@@ -169,8 +171,9 @@ from callboard.messages._step_records import (
     Probe,
     Recovered,
 )
+from callboard.messages._subtask_result import SubtaskResult
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
-from callboard.messages._task import AnySecret, OutputT, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
+from callboard.messages._task import AnySecret, OutputT, PlanStep, Secret, Task, TaskResult, new_task_id
 from callboard.messages._task_judge import Judge, JudgeAnswer, JudgeQuestion, JudgeResult
 from callboard.messages._terms import Budget, PolicyRule, Span, TaskLimits, TermSection, Verdict
 from callboard.messages._texts import (
@@ -196,6 +199,7 @@ __all__ = [
     "OPEN",
     "POINTING",
     "PROPOSED",
+    "REMOTE",
     "SHALLOW",
     "STORED",
     "UNATTENDED",
@@ -270,6 +274,7 @@ __all__ = [
     "LinuxAgentStatus",
     "Look",
     "LookBudget",
+    "MachineName",
     "Message",
     "MobileAgentStatus",
     "ModelError",
@@ -295,6 +300,7 @@ __all__ = [
     "Question",
     "Reading",
     "Recovered",
+    "RemoteEnded",
     "RequestExpired",
     "RequestId",
     "ResultStatus",
@@ -331,6 +337,7 @@ __all__ = [
     "TaskForgotten",
     "TaskId",
     "TaskLimits",
+    "TaskOrigin",
     "TaskProgress",
     "TaskRefusedError",
     "TaskResult",

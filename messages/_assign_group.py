@@ -10,7 +10,7 @@ from callboard.messages._base import Message, RunId, TaskId, is_of_task
 from callboard.messages._handoff import Assign
 
 if TYPE_CHECKING:
-    from callboard.messages._task import SubtaskResult
+    from callboard.messages._subtask_result import SubtaskResult
 
 
 class AssignGroup(Message):

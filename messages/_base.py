@@ -93,6 +93,10 @@ class AgentKind(Term):
     """Works from pictures alone."""
 
 
+REMOTE = "remote"
+"""The kind of agent whose work another machine of the fleet does. It has no model, so it is no `AgentKind`."""
+
+
 def agent_kind(address: str) -> str:
     """Return the kind of agent at an address, even one unknown here.
 

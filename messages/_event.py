@@ -54,6 +54,8 @@ class EventName(Term):
     SECRET_REFUSED = "secret.refused"  # noqa: S105 - a name
     POLICY_UNMATCHED = "policy.unmatched"
     SERVER_LEFT_OUT = "server.left_out"
+    MACHINE_AWAY = "machine.away"
+    MACHINE_BACK = "machine.back"
     SERVER_SAID = "server.said"
     TOOL_UNMATCHED = "tool.unmatched"
     LIST_CUT = "list.cut"

@@ -10,8 +10,9 @@ from callboard.messages._base import Address, Message, RunId, TaskId, Token, Val
 from callboard.messages._checks import Check, CheckResult
 from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
+from callboard.messages._subtask_result import SubtaskResult
 from callboard.messages._target import Target
-from callboard.messages._task import PlanStep, SubtaskResult
+from callboard.messages._task import PlanStep
 from callboard.messages._task_judge import Judge, JudgeResult
 from callboard.messages._terms import Budget, TaskLimits
 

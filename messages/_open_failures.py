@@ -9,7 +9,7 @@ from callboard.messages._outcome import Outcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.messages._task import SubtaskResult
+    from callboard.messages._subtask_result import SubtaskResult
 
 
 def open_failures(subtasks: Sequence[SubtaskResult]) -> tuple[SubtaskResult, ...]:

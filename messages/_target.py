@@ -55,11 +55,20 @@ class Target(Value):
     address alone."""
     owner: str = ""
     """The task that opened it, by its id: only this task and its follow-ups see and lease it. Empty: every task may."""
+    machine: str = ""
+    """The machine of the fleet that has it; empty for this one."""
     base: str = ""
     """The address at which its surface knows it, where it is offered to a further kind; its id is then
     ``<kind>:<id>``."""
     takes: dict[str, JsonValue] = Field(default_factory=dict)
     """For an application: the JSON Schema of the arguments that opening it takes, such as a file or an address."""
+
+    @property
+    def label(self) -> str:
+        """Its name for people, with another machine in front."""
+        return (
+            f"{self.machine} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {self.name}" if self.machine else self.name
+        )
 
     @property
     def lease_key(self) -> str:

@@ -25,10 +25,8 @@ from pydantic import (
 
 from callboard.messages._base import (
     STORED,
-    Address,
     AnySequence,
     Message,
-    RunId,
     Seconds,
     Shown,
     TaskId,
@@ -40,7 +38,8 @@ from callboard.messages._command import PlannedAction
 from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._plan_order import has_order, numbers_before
-from callboard.messages._target import Observation
+from callboard.messages._remote_work import TaskOrigin
+from callboard.messages._subtask_result import SubtaskResult
 from callboard.messages._task_judge import Judge, JudgeResult
 from callboard.messages._terms import Budget, PolicyRule, TaskLimits
 from callboard.messages._texts import pointed_at
@@ -245,6 +244,9 @@ class Task(DocumentedFields, Message):
     output_schema: dict[str, JsonValue] | None = None
     """The JSON Schema of the output; `submit(task, output_type=...)` sets it. The last answer of the agent that ends
     the task must fit it, else it is sent back. A `$ref` may refer only to a part of it. A follow-up has its own."""
+    origin: TaskOrigin | None = None
+    """The subtask of another machine's task that this task does; None for a task of this machine's own. Only what
+    serves a fleet sets it."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log. Only `budget.daily` reads them."""
 
@@ -331,56 +333,6 @@ def _check_references(part: JsonValue, schema: dict[str, JsonValue]) -> None:
     if isinstance(reference, str) and pointed_at(reference, schema) is None:
         msg = f"has a $ref {reference!r}, which is no part of it: put what it refers to into its $defs"
         raise ValueError(msg)
-
-
-class SubtaskResult(DocumentedFields, Message):
-    """The outcome and the results of one subtask."""
-
-    kind: Literal["subtask_result"] = "subtask_result"
-    """The tag of the message."""
-    run_id: RunId
-    """The piece of work, such as `report~1`."""
-    number: int = Field(ge=1)
-    """Its place within the task, from 1."""
-    group: int = Field(default=0, ge=0)
-    """The number of the first of the subtasks that were assigned together with it; 0 if it was assigned alone."""
-    request: str
-    """The work, in the words of the HostAgent's model or of the plan."""
-    address: Address
-    """The agent that worked on it."""
-    target: str = ""
-    """The name of its target for people, such as a window's title when the subtask began. Empty in older results, and
-    of subtasks that never ran."""
-    outcome: Outcome
-    """The way in which it ended."""
-    causes: tuple[Cause, ...] = ()
-    """The reasons why it did not finish, the nearest first; empty when it did."""
-    output: JsonValue = None
-    """The agent's result: data that a tool returned, or an answer in words."""
-    comment: str = ""
-    """The last comment of the agent's model."""
-    artifacts: tuple[str, ...] = ()
-    """Files it made or changed, as absolute paths, in order."""
-    made: tuple[str, ...] = ()
-    """Those of `artifacts` that did not exist before the task."""
-    changed: tuple[str, ...] = ()
-    """Files, as absolute paths, and targets, by their id, that its actions changed or may have changed. `target` has
-    the name of its own for people."""
-    actions: int = Field(default=0, ge=0)
-    """The number of its actions that changed something, or may have."""
-    failed_actions: int = Field(default=0, ge=0)
-    """The number of its actions that failed, were denied, or are in doubt; 0 in journals of versions that did not count
-    them."""
-    would_do: tuple[PlannedAction, ...] = ()
-    """The actions that a dry run did not execute, in order."""
-    checks: tuple[CheckResult, ...] = ()
-    """The results of the checks at its last FINISH: those of its plan's step, and of its task if it was the last."""
-    judged: tuple[JudgeResult, ...] = ()
-    """The judge's answers at its last FINISH, if the task ended with it."""
-    last_seen: Observation | None = None
-    """The observation after a failure, for diagnosis."""
-    usage: Usage = Field(default_factory=Usage)
-    """The steps, calls, tokens and costs."""
 
 
 class TaskResult(DocumentedFields, Message, Generic[OutputT]):

@@ -12,7 +12,7 @@ from callboard.actors.client._client import check_writable
 from callboard.actors.client._handle import TaskHandle
 from callboard.actors.client._undo import undo
 from callboard.actors.commands import OutputType
-from callboard.actors.root import GetTasks, GiveOutputType, GiveSecrets, Submit
+from callboard.actors.root import ConfirmTask, GetTasks, GiveOutputType, GiveSecrets, Submit
 from callboard.messages import (
     NotAllTakenError,
     OutputT,
@@ -169,6 +169,10 @@ class Submission:
     def pending(self) -> tuple[TaskHandle, ...]:
         """Return the handles of all unfinished tasks."""
         return tuple(TaskHandle(task, done, self, 0) for task, done in self.client.ask(GetTasks()).values())
+
+    def confirm(self, task_id: str) -> None:
+        """Resume a recovered task, which the machine that submitted it still wants."""
+        self.client.ask(ConfirmTask(task_id)).result(self.client.seconds)
 
     def _check(self, task: Task) -> None:
         """Refuse an invalid task.

@@ -157,6 +157,11 @@ class Secrets:
         """List the names of a task's secrets, its own and the operator's."""
         return tuple(self._of(task_id))
 
+    def own_names(self, task_id: str) -> tuple[str, ...]:
+        """List the names of a task's own secrets."""
+        with self._lock:
+            return tuple(self._tasks.get(task_id, ()))
+
     def granted(
         self, task_id: str, places: Sequence[tuple[SecretPlace, Iterable[str]]]
     ) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -4,7 +4,14 @@ Their middleware and each agent's strategies are here, too.
 """
 
 from callboard.actors.processing._action_list import CHANGED
-from callboard.actors.processing._agent_table import AGENTS, MACHINES, ON_PICTURE, ON_TARGET, pipeline
+from callboard.actors.processing._agent_table import (
+    AGENTS,
+    MACHINES,
+    ON_PICTURE,
+    ON_TARGET,
+    AgentPipeline,
+    pipeline,
+)
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
@@ -15,6 +22,7 @@ from callboard.actors.processing._middleware import PhaseCall, retried
 from callboard.actors.processing._phases import Acted, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._recover import GONE
+from callboard.actors.processing._remote_pipeline import RemotePipeline, RemoteTerms, RemoteWork
 from callboard.actors.processing._services import AgentTraits, Services, SharedNotes
 from callboard.actors.processing._spec import AgentSpec, agent_table, named_agents, proposing
 from callboard.actors.processing.checks import Checker
@@ -29,6 +37,7 @@ __all__ = [
     "OTHER_POINT",
     "UNSEEN_POINT",
     "Acted",
+    "AgentPipeline",
     "AgentSpec",
     "AgentTraits",
     "CallAsks",
@@ -40,6 +49,9 @@ __all__ = [
     "Meter",
     "PhaseCall",
     "Pipeline",
+    "RemotePipeline",
+    "RemoteTerms",
+    "RemoteWork",
     "Services",
     "SharedNotes",
     "Strategies",

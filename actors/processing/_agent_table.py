@@ -13,6 +13,7 @@ from callboard.actors.processing._decide import ask_model, follow_plan
 from callboard.actors.processing._phases import Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._remember import remember
+from callboard.actors.processing._remote_pipeline import RemotePipeline
 from callboard.actors.processing._spec import AgentSpec
 from callboard.actors.processing._targets import collect_targets
 from callboard.actors.runtime import Lease
@@ -23,8 +24,9 @@ from callboard.actors.states import (
     LinuxAgentStateManager,
     MobileAgentStateManager,
     OperatorAgentStateManager,
+    RemoteAgentStateManager,
 )
-from callboard.messages import AgentKind
+from callboard.messages import REMOTE, AgentKind
 from callboard.models import AppResponse, HostResponse, LinuxResponse, MobileResponse, OperatorResponse
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ AGENTS: Mapping[str, AgentSpec] = {
     AgentKind.OPERATOR: AgentSpec(
         name=AgentKind.OPERATOR, machine=OperatorAgentStateManager, strategies=ON_PICTURE, response=OperatorResponse
     ),
+    REMOTE: AgentSpec(name=REMOTE, machine=RemoteAgentStateManager),
 }
 """The shipped kinds of agents by name; a supervisor can get more."""
 
@@ -64,8 +67,13 @@ MACHINES: dict[str, type[AgentStateManager]] = {kind: spec.machine for kind, spe
 """The state machines of the shipped kinds."""
 
 
-def pipeline(spec: AgentSpec, services: Services) -> Pipeline:
+AgentPipeline = Pipeline | RemotePipeline
+
+
+def pipeline(spec: AgentSpec, services: Services) -> AgentPipeline:
     """Build a kind's pipeline; it can't act before `under` a lease."""
     nothing = Lease("", 0)
     nothing.void()
+    if spec.strategies is None:
+        return RemotePipeline(services, nothing)
     return Pipeline(Context(services, spec.name, spec.machine, nothing), spec.strategies, spec.middleware)

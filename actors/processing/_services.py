@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
     from callboard.actors.processing._check_inputs import CheckInputs
+    from callboard.actors.processing._remote_pipeline import RemoteWork
     from callboard.actors.runtime import Budgets, Clock, EventStream, Lanes
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Settings
@@ -117,6 +118,11 @@ class AgentTraits(Protocol):
         ...
 
     @property
+    def has_model(self) -> bool:
+        """False for the kind whose work another machine does."""
+        ...
+
+    @property
     def response(self) -> type[AgentResponse]:
         """The type that its model's answers are parsed into."""
         ...
@@ -144,9 +150,13 @@ class Services:
     prompts: Mapping[str, str]
     agents: Mapping[str, AgentTraits]
     """The kinds of agents, by name."""
+    remote: RemoteWork | None = None
+    """The other machines of the fleet; None without one."""
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
     task_policies: TaskPolicies = field(default_factory=TaskPolicies)
+    confirmed: set[str] = field(default_factory=set)
+    """The tasks of an earlier process whose submitting machine was asked whether it still wants them."""
     output_types: OutputTypes = field(default_factory=OutputTypes)
     listed: defaultdict[bool, ListedTargets] = field(default_factory=partial(defaultdict, ListedTargets))
     """By whether the task has a model of its own."""
@@ -168,6 +178,7 @@ class Services:
         self.task_policies.drop(task_id)
         self.task_models.drop(task_id)
         self.output_types.drop(task_id)
+        self.confirmed.discard(task_id)
         self.may_change.drop(task_id)
         self.approved.drop(task_id)
         self.check_inputs.drop(task_id)

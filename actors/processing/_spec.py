@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._middleware import retried
 from callboard.config import PluginGroup, find_plugin, import_plugin, plugin_text
-from callboard.messages import AgentKind, Phase, SettingsError
+from callboard.messages import REMOTE, AgentKind, Phase, SettingsError
 from callboard.models import AgentResponse, AppResponse, HostResponse, ProposingHostResponse
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MIDDLEWARE: Sequence[Middleware] = (retried({Phase.DATA_COLLECTION}),)
 """The default middleware around phases, outermost first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-_TAKEN = {"record", "any", "all"}
+_TAKEN = {"record", "any", "all", REMOTE}
 """Names with another meaning where kinds are named."""
 
 
@@ -39,14 +39,19 @@ class AgentSpec:
     """The name in addresses, settings, tools and prompts: lower-case letters, digits and ``_ -``."""
     machine: type[AgentStateManager]
     """The state machine. It may extend a shipped one and inherits the states of the rows that it keeps."""
-    strategies: Strategies
-    """The strategies of the four phases."""
+    strategies: Strategies | None = None
+    """The strategies of the four phases; only the shipped kind whose work another machine does has none."""
     middleware: Sequence[Middleware] = field(default=MIDDLEWARE)
     """The middleware around phases, outermost first."""
     response: type[AgentResponse] = AppResponse
     """The type that its model's answers are parsed into."""
     prompt: str = ""
     """The text of its prompt; by default the shipped one of its name, or the AppAgent's. Settings override it."""
+
+    @property
+    def has_model(self) -> bool:
+        """True unless another machine does its work."""
+        return self.strategies is not None
 
     def __repr__(self) -> str:
         """Show the name and the machine."""
@@ -71,6 +76,9 @@ def agent_table(shipped: Mapping[str, AgentSpec], additional_specs: Iterable[Age
             raise SettingsError(msg)
         if spec.name in additional_kinds:
             msg = f"agents: two kinds are called {spec.name!r}"
+            raise SettingsError(msg)
+        if spec.strategies is None:
+            msg = f"agents: the kind {spec.name!r} has no strategies"
             raise SettingsError(msg)
         spec.machine.check_complete()
         additional_kinds[spec.name] = spec

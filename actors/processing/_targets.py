@@ -64,11 +64,13 @@ def _offers(context: Context, target: Target, *, any_kind: bool) -> tuple[Target
     They are for the kinds of agents that have a model; with a model of the task's own, these are all. If none has a
     model, return all variants: the error at the assignment then names the missing setting.
     """
-    variants = target.offers(context.services.agents)
-    return (
-        tuple(variant for variant in variants if any_kind or agent_kind(variant.address) in context.services.models)
-        or variants
-    )
+    services = context.services
+    variants = target.offers(services.agents)
+
+    def works(kind: str) -> bool:
+        return any_kind or kind in services.models or not services.agents[kind].has_model
+
+    return tuple(variant for variant in variants if works(agent_kind(variant.address))) or variants
 
 
 async def _with_desktops(

@@ -6,7 +6,7 @@ It folds the messages that the agent received, and recomputes the results of its
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from callboard.actors.commands import OF_TASK, TaskPolicies
 from callboard.actors.processing import Services, pipeline
@@ -39,7 +39,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from callboard.actors.processing import AgentSpec
+    from callboard.actors.processing import AgentSpec, Pipeline
     from callboard.actors.replay._recorded_task import KnownTools, Moves
     from callboard.actors.states import Move
     from callboard.journal import Row
@@ -84,7 +84,8 @@ class ReplayContext:
             task_policies=policies,
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )
-        base = pipeline(self.agents[kind], recorded_services)
+        # The jobs of a kind without a model are not rerun.
+        base = cast("Pipeline", pipeline(self.agents[kind], recorded_services))
         lease = Lease(run.assign.address, run.assign.token)
         lease.paused = tape.paused
         strategies = replace(base.strategies, collect=RecordedLook(tape))
@@ -184,10 +185,11 @@ class Scene:
             return row  # it came too late, and was ignored
         job_notes = [note.message for note in notes if note.job == row.job]
         tape = Tape(replace(run, busy=True, job=row.job), row.message, job_notes, events)
-        result = tape.message if tape.outside else await self._context.perform(tape)
+        is_outside = tape.outside or not self._context.agents[agent_kind(run.assign.address)].has_model
+        result = tape.message if is_outside else await self._context.perform(tape)
         if isinstance(result, Question | ApprovalRequest) and isinstance(row.message, Question | ApprovalRequest):
             result = result.model_copy(update={"id": row.message.id})  # the recorded answer names it
-        if tape.outside:
+        if is_outside:
             self._context.taken_count += 1
         else:
             compare(tape, result)

@@ -13,12 +13,13 @@ from callboard.actors.root._agent_restarts import LeaseHung
 from callboard.actors.root._intake import Submit
 from callboard.actors.root._opening import Opened, open_journal
 from callboard.actors.root._recovery import book_usage, recover_task
-from callboard.actors.root._restore import GiveOutputType, GiveSecrets, Restore
+from callboard.actors.root._restore import ConfirmTask, GiveOutputType, GiveSecrets, Restore
 from callboard.actors.root._task_end import task_result
 from callboard.actors.root._tasks import ended_progress
 
 __all__ = [
     "CloseIntake",
+    "ConfirmTask",
     "GetProgress",
     "GetStatus",
     "GetTasks",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pykka
 
     from callboard.actors.commands import SurfaceLifecycle
-    from callboard.actors.processing import Pipeline, Services
+    from callboard.actors.processing import AgentPipeline, Services
     from callboard.actors.runtime import Jobs, Schedulers
     from callboard.messages import Task, TaskResult
 
@@ -91,7 +91,7 @@ class Root(ScheduledActor):
     def __init__(
         self,
         services: Services,
-        pipelines: Mapping[str, Pipeline],
+        pipelines: Mapping[str, AgentPipeline],
         surface_lifecycle: SurfaceLifecycle,
         jobs: Jobs,
         schedulers: Schedulers,
@@ -120,6 +120,7 @@ class Root(ScheduledActor):
             limits=limits,
             pipelines=pipelines,
             agents=agents,
+            remote=services.remote,
         )
         self._services = services
         self._journal = journal

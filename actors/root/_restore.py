@@ -52,6 +52,16 @@ class GiveSecrets:
 
 
 @dataclass(frozen=True)
+class ConfirmTask:
+    """The machine that submitted a recovered task still wants it.
+
+    The task is resumed if it was paused only until that was known.
+    """
+
+    task_id: str
+
+
+@dataclass(frozen=True)
 class GiveOutputType:
     """A request to take the output type of an unfinished task."""
 
@@ -89,6 +99,7 @@ class Restoration:
         """Add the handlers of this part's messages."""
         dispatch.on(Restore, lambda message: self._restore(message.recovered_tasks))
         dispatch.on(GiveSecrets, lambda message: self._give_secrets(message.task))
+        dispatch.on(ConfirmTask, lambda message: self._confirm(message.task_id))
         dispatch.on(GiveOutputType, self._give_output_type)
 
     def _restore(self, recovered_tasks: tuple[RecoveredTask, ...]) -> None:
@@ -193,11 +204,22 @@ class Restoration:
         record = self.tasks.get(task.id)
         if record is not None:
             self.services.secrets.keep(task)
-            if record.lacks:
-                record.lacks = lacks(record, self.services)
-                if not record.lacks:
-                    self.task_control.pause(Resume(task_id=task.id))
+            self._resume_complete(record)
         return self.outbox.answer(None)
+
+    def _confirm(self, task_id: str) -> concurrent.futures.Future[Any]:
+        record = self.tasks.get(task_id)
+        if record is not None:
+            self.services.confirmed.add(task_id)
+            self._resume_complete(record)
+        return self.outbox.answer(None)
+
+    def _resume_complete(self, record: TaskRecord) -> None:
+        """Resume a task that was paused for something it has now."""
+        if record.lacks:
+            record.lacks = lacks(record, self.services)
+            if not record.lacks:
+                self.task_control.pause(Resume(task_id=record.task.id))
 
     def _give_output_type(self, request: GiveOutputType) -> None:
         record = self.tasks.get(request.task_id)
@@ -210,7 +232,12 @@ def _with_subtasks(assign: Assign, recovered: RecoveredTask) -> Assign:
     host = recovered.host if assign.host is not None else None
     if host is not None:
         return with_results(assign, host.subtasks, host.made)
-    return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(recovered.record.subtasks)})
+    if assign.subtasks:
+        return assign
+    origin = recovered.record.task.origin
+    return assign.model_copy(
+        update={"subtasks": recovered.record.earlier_subtasks, "made": () if origin is None else origin.made}
+    )
 
 
 def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ()) -> str:
@@ -229,6 +256,9 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
     """
     secret_names = services.secrets.names(record.task.id)
     reasons = [LOST_SECRETS] if any(name not in secret_names for name in record.task.secrets) else []
+    origin = record.task.origin
+    if origin is not None and record.task.id not in services.confirmed:
+        reasons.append(f"the machine {origin.submitter} was not asked yet whether it still wants the work")
     reasons += services.check_inputs.lacking(record.task)
     if record.task.judge is not None:
         lacking = services.task_models.lacking_judge(record.task)
@@ -242,6 +272,8 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
         kind = agent_kind(run.address)
         if kind not in services.agents:
             reasons.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
+        elif not services.agents[kind].has_model:
+            pass
         elif record.task.model is not None:
             lacking = services.task_models.lacking(record.task.model)
             reasons += [lacking] if lacking else []

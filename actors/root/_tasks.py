@@ -130,6 +130,11 @@ class TaskRecord:
         """True if the plan has another round."""
         return self.round < (_rounds_of(self.task) or 0)
 
+    @property
+    def earlier_subtasks(self) -> tuple[SubtaskResult, ...]:
+        """The results that its next run sees, an origin's earlier ones included."""
+        return (*(() if self.task.origin is None else self.task.origin.subtasks), *self.subtasks)
+
     def next_assign(self) -> Assign:
         """Create the assignment of the next round, or of the only subtask.
 
@@ -139,21 +144,25 @@ class TaskRecord:
         task = self.task
         ordered = has_order(task.plan)
         step = task.plan[self.round - 1] if task.plan and not ordered else None
-        alone = self.target is not None
-        self.run_id = self.run_id or f"{task.id}~{1 if alone else 0}"
+        alone, origin = self.target is not None, task.origin
+        number = 0 if not alone else 1 if origin is None else origin.number
+        self.run_id = self.run_id or f"{task.id}~{number}"
         assign = Assign(
             task_id=task.id,
             run_id=self.run_id,
             address=self.target.address if self.target is not None else self.host,
             request=step.request if step is not None else task.request,
-            task_request=task.request or (step.request if step is not None else ""),
+            task_request=task.request or (step.request if step is not None else "")
+            if origin is None
+            else origin.task_request,
             round=self.round,
-            number=1 if alone else 0,
+            number=number,
             target=self.target,
             plan_step=step,
             plan=task.plan if ordered else (),
             session=self.session,
-            subtasks=tuple(self.subtasks),
+            subtasks=self.earlier_subtasks,
+            made=() if origin is None else origin.made,
             dry_run=task.dry_run,
             limits=task.limits,
             output_schema=None if self.has_next_round else task.output_schema,

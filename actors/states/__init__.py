@@ -40,6 +40,14 @@ from callboard.actors.states._host import (
 from callboard.actors.states._machine import AgentState, AgentStateManager, Processing, mermaid
 from callboard.actors.states._move import By, Move, Table
 from callboard.actors.states._notes import see
+from callboard.actors.states._remote_states import (
+    ContinueRemoteAgentState,
+    FailRemoteAgentState,
+    FinishRemoteAgentState,
+    NoneRemoteAgentState,
+    RemoteAgentState,
+    RemoteAgentStateManager,
+)
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
 from callboard.actors.states._worker import (
@@ -79,16 +87,19 @@ __all__ = [
     "ContinueHostAgentState",
     "ContinueLinuxAgentState",
     "ContinueMobileAgentState",
+    "ContinueRemoteAgentState",
     "ErrorAppAgentState",
     "ErrorHostAgentState",
     "FailAppAgentState",
     "FailHostAgentState",
     "FailLinuxAgentState",
     "FailMobileAgentState",
+    "FailRemoteAgentState",
     "FinishAppAgentState",
     "FinishHostAgentState",
     "FinishLinuxAgentState",
     "FinishMobileAgentState",
+    "FinishRemoteAgentState",
     "FinishState",
     "HostAgentState",
     "HostAgentStateManager",
@@ -101,6 +112,7 @@ __all__ = [
     "NoneHostAgentState",
     "NoneLinuxAgentState",
     "NoneMobileAgentState",
+    "NoneRemoteAgentState",
     "NoneState",
     "OnTheWay",
     "OperatorAgentStateManager",
@@ -108,6 +120,8 @@ __all__ = [
     "PendingHostAgentState",
     "PendingState",
     "Processing",
+    "RemoteAgentState",
+    "RemoteAgentStateManager",
     "Run",
     "RunMessage",
     "ScreenshotAppAgentState",

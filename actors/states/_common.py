@@ -361,6 +361,9 @@ def archive(run: Run) -> Message:
             judged=run.judged,
             usage=run.usage,
         )
+    if run.remote_result is not None:
+        ended = {"outcome": outcome, "causes": run.causes, "usage": run.usage}
+        return subtask_ended(assign.task_id, assign.token, run.remote_result.model_copy(update=ended))
     result = SubtaskResult(
         run_id=assign.run_id,
         number=assign.number,

@@ -35,6 +35,7 @@ from callboard.messages import (
     PlannedAction,
     Probe,
     Question,
+    RemoteEnded,
     RequestExpired,
     ResultStatus,
     Resume,
@@ -75,6 +76,7 @@ Applied = (
     | ApprovalAnswer
     | RequestExpired
     | SubtaskEnding
+    | RemoteEnded
     | Cancel
 )
 """The messages that `Run.apply` accepts."""
@@ -160,6 +162,8 @@ class Run:
     usage: Usage = field(default_factory=Usage)
     last_seen: Observation | None = None
     """The observation after a failure, or the last one before it."""
+    remote_result: SubtaskResult | None = None
+    """The result of the machine that did the work, if that is another one."""
     over: bool = False
     """Whether the final message was sent."""
     unfinished: Unfinished | None = None
@@ -244,7 +248,7 @@ class Run:
         """True if all checks held at its FINISH, without a judge's no."""
         task_checks = [check for check in self.assign.checks if check.source == "task"]
         ended_by: StepRecord | SubtaskResult | None = self.records[-1] if self.records else None
-        if isinstance(self.last, SubtaskEnding):
+        if isinstance(self.last, SubtaskEnding | RemoteEnded):
             ended_by = self.last.result
         judged = () if ended_by is None else ended_by.judged
         if self.assign.judge is not None and (not judged or any(result.answer == "no" for result in judged)):
@@ -402,6 +406,8 @@ class Run:
                 return evolve(run, waiting=awaited[0] if awaited else "", awaited=awaited, subtasks=results)
             case Cancel():
                 return evolve(run, **self._stopped(message))
+            case RemoteEnded(result=result):
+                return evolve(run, usage=run.usage + result.usage, remote_result=result)
             case Captured():
                 return evolve(run, last_seen=message.observation or run.last_seen)
             case _:
@@ -481,6 +487,8 @@ class Run:
         match self.last:
             case StepFailure() as failed:
                 return failed.causes
+            case RemoteEnded(result=result) if result.causes:
+                return result.causes
             case SubtaskEnding() as ended if ended.result.group:
                 failures = open_failures(self.own_subtasks)
                 ends = [

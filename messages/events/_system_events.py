@@ -37,6 +37,31 @@ class ServerLeftOut(TypedEvent):
     """The cause."""
 
 
+class MachineAway(TypedEvent):
+    """Another machine of the fleet gives no sign any more.
+
+    Its work waits for it.
+    """
+
+    name: Literal[EventName.MACHINE_AWAY] = EventName.MACHINE_AWAY
+    machine: Datum[str]
+    """The machine's name."""
+    waiting: Datum[tuple[str, ...]]
+    """The subtasks that it does for this one, by their runs."""
+    seconds: Datum[float]
+    """The time since its last sign."""
+
+
+class MachineBack(TypedEvent):
+    """Another machine of the fleet gives signs again."""
+
+    name: Literal[EventName.MACHINE_BACK] = EventName.MACHINE_BACK
+    machine: Datum[str]
+    """The machine's name."""
+    waiting: Datum[tuple[str, ...]]
+    """The subtasks that it does for this one, by their runs."""
+
+
 class ServerSaid(TypedEvent):
     """An MCP server's program wrote a line to its standard error."""
 

@@ -173,6 +173,7 @@ def test_warnings_are_exactly_the_listed_events():
         "policy.unmatched",
         "run.failed",
         "secret.refused",
+        "machine.away",
         "server.left_out",
         "target.abandoned",
         "task.cancelling",

@@ -10,13 +10,16 @@ import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 
+from callboard import Settings, Supervisor, Task, TaskHandle
 from callboard.fleet import MemoryEngine, MemoryHub, NatsEngine, set_up
-from support import PATIENCE
+from callboard.messages import AgentKind, UnknownTargetError
+from callboard.testing import MemoryServer
+from support import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -111,7 +114,7 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
             for engine in world.engines:
                 engine.cut(off=off)
 
-        world = World(lambda _: MemoryEngine(hub), lambda: cut(off=True), lambda: cut(off=False))
+        world = World(lambda name: MemoryEngine(hub, name), lambda: cut(off=True), lambda: cut(off=False))
     else:
         server: NatsServer = request.getfixturevalue("nats_server")
         await set_up(server.url)
@@ -119,3 +122,60 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     yield world
     for engine in world.engines:
         await asyncio.wait_for(engine.close(), PATIENCE)
+
+
+@dataclass
+class Fleet:
+    """Machines of one hub in memory, each with a journal."""
+
+    folder: Path
+    hub: MemoryHub = field(default_factory=lambda: MemoryHub(ack_seconds=ACK_SECONDS))
+    supervisors: list[Supervisor] = field(default_factory=list)
+
+    def machine(
+        self,
+        name: str,
+        *,
+        surface: MemoryServer | None = None,
+        serves: bool = True,
+        engine: MemoryEngine | None = None,
+        **given: Any,
+    ) -> Supervisor:
+        """Start a supervisor with one window, ``memo:<name>``; models and sections as those of `start`."""
+        models = {kind.value: given.pop(kind.value) for kind in AgentKind if kind.value in given}
+        fleet = {"name": name, **given.pop("fleet", {})}
+        settings = Settings.load(journal={"path": self.folder / f"{name}.db"}, fleet=fleet, **given)
+        supervisor = Supervisor.start(
+            settings,
+            models=models,
+            servers=[surface or MemoryServer(MemoryServer.window(name))],
+            engine=engine or MemoryEngine(self.hub, name),
+        )
+        self.supervisors.append(supervisor)
+        if serves:
+            supervisor.serve()
+        return supervisor
+
+    def submit(self, supervisor: Supervisor, task: Task) -> TaskHandle:
+        """Submit a task once its target is known."""
+
+        def attempt() -> TaskHandle | None:
+            try:
+                return supervisor.submit(task)
+            except UnknownTargetError:
+                return None
+
+        return wait_for(attempt)
+
+    def journal(self, name: str) -> Path:
+        """Give the path of a machine's journal."""
+        return self.folder / f"{name}.db"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    """Give a fleet without machines; they are stopped after the test, the last one first."""
+    made = Fleet(tmp_path)
+    yield made
+    for supervisor in reversed(made.supervisors):
+        supervisor.stop()

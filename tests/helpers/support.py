@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
@@ -34,6 +35,15 @@ class Unread(MemoryServer):
     """A surface without a read tool, where a model may FINISH immediately."""
 
     read = None
+
+
+def wait_for(check: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+    """Wait until a check gives something true, and give it."""
+    end = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return found
 
 
 def lone(target: str = "memo:one", *, request: str = "x", **fields: Any) -> Task:

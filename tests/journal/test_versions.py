@@ -26,6 +26,7 @@ WRITTEN = {
     8: 1_795_739_223.0,
     9: 1_795_761_213.0,
     10: 1_795_853_646.0,
+    11: 1_795_879_514.0,
 }
 """Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
 
@@ -33,6 +34,7 @@ Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an 
 Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret. Version 7 also has
 ``rounds``, whose HostAgent has assigned one subtask, and asks a question in the second of three rounds. Version 10 has
 ``pair``, whose HostAgent has assigned two subtasks, one after the other; the second was killed after its first action.
+Version 11 has ``group`` in its place, whose HostAgent has assigned the same two subtasks at once.
 """
 
 
@@ -192,6 +194,30 @@ def test_a_task_of_single_subtasks_goes_on_with_a_group(start, journal, version)
     assert [action for action, _ in paired(journal, "pair")] == ["DAVE", "ERIN", "FAY"]
     supervisor.stop()
     assert assert_replays(journal, "pair")
+
+
+@pytest.mark.parametrize("version", [11])
+def test_subtasks_that_work_side_by_side_go_on_on_one_machine(start, journal, version):
+    def app(request):
+        return append("FAY") if request.step == 2 else {**FINISH, "Result": request.run_id}
+
+    surface, supervisor = left(start, journal, version, host=lambda _: FINISH, app=app)
+    result = supervisor.handle("group").result(PATIENCE)
+    assert result.ok
+    assert [(done.run_id, done.machine) for done in result.subtasks] == [("group~1", ""), ("group~2", "")]
+    assert [done.output for done in result.subtasks] == [{"name": "DAVE"}, "group~2"]
+    assert [text for target, _, text in surface.effects if target in {"memo:five", "memo:six"}] == ["FAY"]
+    assert supervisor.handle("group").task.origin is None
+    supervisor.stop()
+    assert assert_replays(journal, "group")
+
+
+def test_migrated_journals_have_identities_of_their_own(journal, tmp_path):
+    with closing(JournalFile.open(journal)) as first, closing(JournalFile.open(tmp_path / "new.db")) as second:
+        identities = [first.identity, second.identity]
+    assert len({*identities}) == 2
+    with closing(JournalFile.open(journal)) as again:
+        assert again.identity == identities[0]
 
 
 @pytest.mark.parametrize("version", [2])

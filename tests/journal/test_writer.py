@@ -21,7 +21,7 @@ class Notebook:
     """A file that notes the calls to it; it can be held up in a commit, and fail."""
 
     def __init__(self):
-        self.path, self.durable = Path("notebook.db"), True
+        self.path, self.durable, self.identity = Path("notebook.db"), True, "0"
         self.written, self.commits = [], []
         self.done = []
         self.hold, self.holding, self.go = threading.Event(), threading.Event(), threading.Event()

@@ -9,14 +9,14 @@ import pytest
 from callboard import FunctionModel, Settings, Supervisor, tool
 from callboard.actors.processing import AGENTS, ON_TARGET, AgentSpec, agent_table
 from callboard.actors.states import AppAgentStateManager, By
-from callboard.messages import AgentKind, BrokenMachineError, Effect, SettingsError
+from callboard.messages import REMOTE, AgentKind, BrokenMachineError, Effect, SettingsError
 from callboard.testing import MemoryServer
 
 CLERK = AgentSpec(name="clerk", machine=AppAgentStateManager, strategies=ON_TARGET)
 
 
 def test_the_table_has_those_that_ship_and_the_given_ones():
-    assert [*agent_table(AGENTS, [CLERK])] == [*AgentKind, "clerk"]
+    assert [*agent_table(AGENTS, [CLERK])] == [*AgentKind, REMOTE, "clerk"]
     assert "clerk" not in AGENTS
 
 

@@ -38,9 +38,10 @@ LAYERS = [
     {"agents"},
     {"root"},
     {"client", "replay"},
+    {"fleet"},
     {"assembly"},
     {"supervisor"},
-    {"public", "fleet"},
+    {"public"},
     {"terminal"},
     {"command line"},
 ]
@@ -75,7 +76,7 @@ FACADES = {
 }
 """Modules for programs that embed or extend the library, and their allowed imports; nothing of ours imports them."""
 
-AGENTS = {"agent", "late_results", "host", "app", "mobile", "linux", "operator", "blackboard"}
+AGENTS = {"agent", "late_results", "host", "app", "mobile", "linux", "operator", "remote", "blackboard"}
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
 from callboard.actors.operator import OperatorAgent
 from callboard.actors.processing import MACHINES
+from callboard.actors.remote import RemoteAgent
 from callboard.actors.states import AppAgentStateManager, HostAgentStateManager, MobileAgentStateManager
 from callboard.messages import (
+    REMOTE,
     Action,
     AgentKind,
     ApprovalAnswer,
@@ -36,6 +38,7 @@ AGENTS = {
     AgentKind.MOBILE: MobileAgent,
     AgentKind.LINUX: LinuxAgent,
     AgentKind.OPERATOR: OperatorAgent,
+    REMOTE: RemoteAgent,
 }
 ADDRESSES = {
     AgentKind.HOST: "host/t",
@@ -43,6 +46,7 @@ ADDRESSES = {
     AgentKind.MOBILE: "mobile/emulator",
     AgentKind.LINUX: "linux/local",
     AgentKind.OPERATOR: "operator/memo/one",
+    REMOTE: "remote/finance-3/app/memo/one",
 }
 
 # The state's question to level 2, whether the round and the subtask end there, and who has the next word.
@@ -68,6 +72,9 @@ EXPECTED = {
     (AgentKind.LINUX, "CONTINUE"): ("process", False, False, SELF),
     (AgentKind.LINUX, "FAIL"): ("capture", True, True, SELF),
     (AgentKind.LINUX, "FINISH"): (None, True, True, HOST),
+    (REMOTE, "CONTINUE"): ("process", False, False, SELF),
+    (REMOTE, "FAIL"): ("capture", False, True, SELF),
+    (REMOTE, "FINISH"): (None, False, True, HOST),
 }
 EXPECTED |= {(AgentKind.OPERATOR, status): found for (kind, status), found in EXPECTED.items() if kind == AgentKind.APP}
 EVERY_STATE = pytest.mark.parametrize(("kind", "status"), EXPECTED)

@@ -37,7 +37,7 @@ ADDRESSES = {
     LINUX: "linux/local",
     OPERATOR: "operator/memo/one",
 }
-STATES = [(kind, status) for kind, machine in MACHINES.items() for status in machine.transitions]
+STATES = [(kind, status) for kind in AgentKind for status in MACHINES[kind].transitions]
 WORKING = [(kind, status) for kind, status in STATES if status in {"CONTINUE", "SCREENSHOT"}]
 ASKING = [(kind, status) for kind, status in STATES if status in {"PENDING", "CONFIRM"}]
 CLEANING = [(kind, status) for kind, status in STATES if status in {"FAIL", "ERROR"}]

@@ -1,0 +1,77 @@
+"""The fleet's section of the settings."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, model_validator
+
+from callboard.config._section import Section
+from callboard.messages import MachineName
+
+
+def _as_server(value: str) -> str:
+    """Check the address of a server.
+
+    Raises:
+        ValueError: If it has no host, or sends others' words unencrypted to another machine.
+    """
+    parts = urlsplit(value)
+    if parts.scheme not in {"nats", "tls"} or not parts.hostname or parts.username or parts.password:
+        msg = "write tls://HOST:PORT, or nats://127.0.0.1:PORT for a server on this machine; credentials have a setting"
+        raise ValueError(msg)
+    if parts.scheme == "nats" and not _is_loopback(parts.hostname):
+        msg = f"nats:// is not encrypted, and {parts.hostname} is another machine: write tls://"
+        raise ValueError(msg)
+    return value
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _own_name() -> str:
+    """Make a machine's name of its host name."""
+    letters = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in socket.gethostname())
+    return letters.strip("-")[:40].strip("-") or "machine"
+
+
+class FleetSettings(Section):
+    """A fleet: machines that do each other's subtasks."""
+
+    url: Annotated[str, AfterValidator(_as_server)] | None = None
+    """The server of NATS that all machines connect to: `tls://HOST:4222`, or `nats://127.0.0.1:4222` on this machine.
+    None: no fleet."""
+    name: MachineName | None = None
+    """The name of this machine, which no other machine of the fleet may have. None: its host name."""
+    credentials: Path | None = None
+    """A file with this machine's credentials for the server, as `nsc` writes them, or with the seed of its key."""
+    ca: Path | None = None
+    """A file with the certificates that the server's is checked with; None: the system's."""
+    serve: bool = False
+    """Whether this machine does subtasks of other machines. `callboard fleet serve` does so in any case."""
+    slots: int = Field(default=8, ge=1, le=1_000)
+    """The most tasks of other machines that are begun here at once; further ones wait in the queue."""
+    max_file_bytes: int = Field(default=100_000_000, ge=0)
+    """The largest file that is sent between machines, in bytes."""
+
+    @property
+    def machine(self) -> str:
+        """The name of this machine."""
+        return self.name or _own_name()
+
+    @model_validator(mode="after")
+    def _serves_a_fleet(self) -> Self:
+        if self.serve and self.url is None:
+            msg = "`serve` needs the address of the fleet's server: set `url`"
+            raise ValueError(msg)
+        return self

@@ -1,0 +1,161 @@
+"""A supervisor's place in a fleet."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from callboard.config import HostLog
+from callboard.fleet._engine import EngineAwayError
+from callboard.fleet._machines import AWAY_SECONDS, Machine, Machines
+from callboard.fleet._remote_targets import RemoteTargets
+from callboard.fleet._served_work import ServedWork
+from callboard.fleet._submitted_work import SubmittedWork
+from callboard.messages import EventName
+
+if TYPE_CHECKING:
+    import concurrent.futures
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from callboard.actors.runtime import EventLoop
+    from callboard.config import Settings
+    from callboard.fleet._engine import FleetEngine
+    from callboard.fleet._served_work import Submitting
+    from callboard.messages import Message, Target
+
+OPEN_SECONDS = 5.0
+"""The longest that a start waits to know the other machines."""
+_RETRY_SECONDS = 1.0
+
+_log = HostLog()
+
+
+class FleetLink:
+    """A supervisor's connection to a fleet, with what it submits and serves.
+
+    Its methods may be called from any thread but the event loop's.
+    """
+
+    def __init__(
+        self,
+        engine: FleetEngine,
+        settings: Settings,
+        loop: EventLoop,
+        journal_identity: str,
+        *,
+        post: Callable[[Message], None],
+        emit: Callable[..., None],
+    ) -> None:
+        """Create it.
+
+        Args:
+            engine: The connection.
+            settings: The supervisor's settings.
+            loop: Its event loop.
+            journal_identity: The identity of its journal.
+            post: Send the root a message.
+            emit: Emit an event.
+        """
+        self._engine = engine
+        self._settings = settings
+        self._loop = loop
+        self._emit = emit
+        name = settings.fleet.machine
+        self.machines = Machines(engine, name, self._tell_change)
+        """The other machines."""
+        self.targets = RemoteTargets(self.machines)
+        """The surface that offers their targets."""
+        self.submitted = SubmittedWork(engine, name, journal_identity, post)
+        """The subtasks that they do."""
+        self._served: ServedWork | None = None
+        self._works: list[concurrent.futures.Future[None]] = []
+
+    def open(self) -> None:
+        """Connect, and learn of the other machines.
+
+        A server that does not answer is tried again: the work of this machine does not need it.
+
+        Raises:
+            SettingsError: If the server refuses the connection, or was not set up.
+        """
+        try:
+            self._loop.submit(self._engine.open()).result()
+        except EngineAwayError as error:
+            _log.warning("%s; it is tried again", error)
+        self._start(self._keep_up)
+        with contextlib.suppress(TimeoutError):
+            self._loop.submit(asyncio.wait_for(self.machines.known.wait(), OPEN_SECONDS)).result()
+
+    def serve(self, submitting: Submitting, targets: Callable[[], Iterable[Target]]) -> None:
+        """Do the work of other machines from now on."""
+        if self._served is None:
+            name = self._settings.fleet.machine
+            self._served = ServedWork(self._engine, name, submitting, targets, self._settings)
+            self._start(self._served.run)
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Begin no more work of other machines, and wait for the begun.
+
+        Returns:
+            Whether it ended in time.
+        """
+        if self._served is None:
+            return True
+        future = self._loop.submit(self._served.drain())
+        try:
+            future.result(timeout)
+        except TimeoutError:
+            future.cancel()
+            return False
+        return True
+
+    def close(self, timeout: float) -> bool:
+        """Leave the fleet; return whether that was told in time."""
+        for work in self._works:
+            work.cancel()
+        future = self._loop.submit(self._leave())
+        try:
+            future.result(timeout)
+        except TimeoutError:
+            future.cancel()
+            return False
+        return True
+
+    async def _leave(self) -> None:
+        if self._served is not None and self._engine.is_connected:
+            await self._served.leave()
+        await self._engine.close()
+
+    def _start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._works.append(self._loop.submit(self._repeat(work)))
+
+    async def _repeat(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Repeat work that should not end, whatever ends it."""
+        while True:
+            try:
+                await work()
+            except Exception:  # an edge: without it, this machine would silently be deaf
+                _log.exception("the connection to the fleet failed; it is tried again")
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _keep_up(self) -> None:
+        while not self._engine.is_open:
+            try:
+                await self._engine.open()
+            except EngineAwayError:
+                await asyncio.sleep(_RETRY_SECONDS)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.machines.watch())
+            group.create_task(self.submitted.watch())
+
+    def _tell_change(self, machine: Machine) -> None:
+        """Emit an event for a machine that is away or back.
+
+        It names the work that waits for it.
+        """
+        waiting = [task.run_id for task in self.submitted.tasks if task.machine == machine.name]
+        if machine.is_away:
+            self._emit(EventName.MACHINE_AWAY, machine=machine.name, waiting=waiting, seconds=AWAY_SECONDS)
+        else:
+            self._emit(EventName.MACHINE_BACK, machine=machine.name, waiting=waiting)

@@ -1,0 +1,148 @@
+"""The other machines of a fleet, their presence and their targets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from callboard.config import HostLog
+from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
+from callboard.fleet._work_messages import BEAT_SECONDS, MachineState, MachineTargets, unpack
+from callboard.messages import REMOTE, Target, TargetKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from callboard.fleet._engine import BucketEntry, FleetEngine
+
+AWAY_SECONDS = 4 * BEAT_SECONDS
+"""The time without a beat after which a machine counts as away."""
+
+TARGETS = "targets"
+STATE = "state"
+
+_log = HostLog()
+
+
+@dataclass
+class Machine:
+    """Another machine, as far as this one knows."""
+
+    name: str
+    state: MachineState | None = None
+    targets: tuple[Target, ...] = ()
+    """Its targets, as agents here see them."""
+    seen: float = 0.0
+    """The time of its last beat, on this machine's monotonic clock."""
+    is_away: bool = False
+
+
+class Machines:
+    """The other machines of a fleet. Belongs to the event loop.
+
+    A machine is away once its beats stop. Its own clock does not count: those of two machines may differ.
+    """
+
+    def __init__(self, engine: FleetEngine, name: str, on_change: Callable[[Machine], None]) -> None:
+        """Create it; `on_change` is called when one is away or back."""
+        self._engine = engine
+        self._name = name
+        self._on_change = on_change
+        self._machines: dict[str, Machine] = {}
+        self.known = asyncio.Event()
+        """Set once those that are there now are known."""
+        self.targets: tuple[Target, ...] = ()
+        """Their targets. The tuple is replaced when one changes, so it may be read on any thread."""
+
+    def __iter__(self) -> Iterator[Machine]:
+        """Iterate over the machines, by name."""
+        return iter(sorted(self._machines.values(), key=lambda machine: machine.name))
+
+    def get(self, name: str) -> Machine | None:
+        """Return a machine."""
+        return self._machines.get(name)
+
+    async def watch(self) -> None:
+        """Keep the machines up to date, until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch_entries())
+            group.create_task(self._watch_beats())
+
+    async def _watch_entries(self) -> None:
+        async for entry in self._engine.watch(Bucket.MACHINES):
+            if entry is None:
+                self.known.set()
+                continue
+            name, _, part = entry.key.partition(".")
+            if name == self._name:
+                continue
+            try:
+                if part == STATE:
+                    self._take_state(name, entry)
+                elif part == TARGETS:
+                    await self._take_targets(name, entry)
+            except (ValueError, DamagedFileError, EngineAwayError) as error:
+                _log.warning("what the machine %s says of its %s can't be read: %s", name, part, error)
+
+    def _take_state(self, name: str, entry: BucketEntry) -> None:
+        if entry.value is None:
+            self._machines.pop(name, None)
+            self._gather()
+            return
+        state = MachineState.model_validate_json(entry.value)
+        machine = self._machines.setdefault(name, Machine(name))
+        is_first, machine.state, machine.seen = machine.state is None, state, time.monotonic()
+        is_old = is_first and state.at < time.time() - 10 * AWAY_SECONDS
+        self._set_away(machine, is_away=state.left or is_old)
+
+    def _set_away(self, machine: Machine, *, is_away: bool) -> None:
+        if machine.is_away is not is_away:
+            machine.is_away = is_away
+            self._on_change(machine)
+
+    async def _take_targets(self, name: str, entry: BucketEntry) -> None:
+        machine = self._machines.setdefault(name, Machine(name))
+        if entry.value is None:
+            machine.targets = ()
+        else:
+            sent = MachineTargets.model_validate_json(await unpack(self._engine, entry.value))
+            machine.targets = tuple(_as_remote(name, target) for target in sent.targets)
+        self._gather()
+
+    def _gather(self) -> None:
+        self.targets = tuple(target for machine in self for target in machine.targets)
+
+    async def _watch_beats(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_SECONDS / 2)
+            if not self._engine.is_connected:
+                for machine in self:
+                    machine.seen = time.monotonic()  # nobody's beats arrive
+            for machine in self:
+                if machine.seen < time.monotonic() - AWAY_SECONDS:
+                    self._set_away(machine, is_away=True)
+
+
+def _as_remote(machine: str, target: Target) -> Target:
+    """Return a target of another machine as agents here see it.
+
+    An application is started there, so here it is worked on like a window.
+    """
+    is_application = target.kind is TargetKind.APPLICATION
+    return target.model_copy(
+        update={
+            "id": f"{machine}:{target.id}",
+            "kind": TargetKind.WINDOW if is_application else target.kind,
+            "kinds": (REMOTE,),
+            "address": f"{REMOTE}/{machine}/{target.address}",
+            "server": "fleet",
+            "binds": {"target": target.id, "starts": is_application},
+            "start": None,
+            "group": "",
+            "takes": {},
+            "base": "",
+            "machine": machine,
+        }
+    )

@@ -1,0 +1,42 @@
+"""The connection to a server of NATS that the settings describe."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from callboard.fleet._nats_engine import NatsEngine
+from callboard.messages import SettingsError
+
+if TYPE_CHECKING:
+    from callboard.config import Settings
+
+
+def make_engine(settings: Settings) -> NatsEngine:
+    """Make the connection that the settings describe, without opening it.
+
+    Raises:
+        SettingsError: If a file can't be read.
+    """
+    fleet = settings.fleet
+    return NatsEngine(fleet.url or "", fleet.machine, **connection_options(settings))
+
+
+def connection_options(settings: Settings) -> dict[str, Any]:
+    """Return the arguments of ``nats.connect`` for encryption and credentials.
+
+    Raises:
+        SettingsError: If a file can't be read.
+    """
+    fleet, options = settings.fleet, dict[str, Any]()
+    try:
+        if fleet.credentials is not None:
+            path = settings.path(fleet.credentials)
+            is_seed = path.read_text(encoding="ascii").startswith("SU")
+            options["nkeys_seed" if is_seed else "user_credentials"] = str(path)
+        if (fleet.url or "").startswith("tls:"):
+            options["tls"] = ssl.create_default_context(cafile=None if fleet.ca is None else settings.path(fleet.ca))
+    except (OSError, ValueError) as error:
+        msg = f"fleet: a file for the connection can't be read: {error}"
+        raise SettingsError(msg) from error
+    return options

@@ -1,0 +1,351 @@
+"""The subtasks of other machines that this one does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.metadata
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from callboard.config import HostLog
+from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
+from callboard.fleet._machines import STATE, TARGETS
+from callboard.fleet._narrowed_orders import narrowed
+from callboard.fleet._submitted_work import repeat
+from callboard.fleet._work_messages import (
+    BEAT_SECONDS,
+    MachineState,
+    MachineTargets,
+    RequestsOfTask,
+    TaskSignals,
+    WorkOrder,
+    WorkResult,
+    pack,
+    unpack,
+)
+from callboard.messages import (
+    Answer,
+    AnswerRefusedError,
+    CallboardError,
+    Cause,
+    EventName,
+    NotWaitingError,
+    Outcome,
+    SupervisorStoppedError,
+    TaskResult,
+    UnknownTaskError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from callboard.actors.client import TaskHandle
+    from callboard.config import Settings
+    from callboard.fleet._engine import Delivery, FleetEngine
+    from callboard.fleet._work_messages import Verdict
+    from callboard.messages import Target, Task, Value
+
+_log = HostLog()
+
+_ASKING = {
+    EventName.QUESTION_ASKED,
+    EventName.QUESTION_ANSWERED,
+    EventName.APPROVAL_REQUESTED,
+    EventName.APPROVAL_ANSWERED,
+}
+"""The events after which other requests are open."""
+
+
+class Submitting(Protocol):
+    """The part of a supervisor that does the work.
+
+    Its methods may block.
+    """
+
+    def submit(self, task: Task) -> TaskHandle[Any]:
+        """Submit a task; an earlier one of the same id is returned."""
+
+    def handle(self, task_id: str) -> TaskHandle[Any]:
+        """Return an earlier task.
+
+        Raises:
+            UnknownTaskError: If there is none.
+        """
+
+    def pending(self) -> tuple[TaskHandle[Any], ...]:
+        """Return the unfinished tasks."""
+
+    def confirm(self, task_id: str) -> None:
+        """Resume a task of an earlier process that waits for its submitter."""
+
+
+class ServedWork:
+    """The subtasks of other machines that this one does.
+
+    It belongs to the event loop. Each is a task of this machine's own, under the id that the other machine gave it.
+    This machine's journal has it: the queue only holds it until it is over, so that it is delivered again if this
+    machine did not get so far.
+    """
+
+    def __init__(
+        self,
+        engine: FleetEngine,
+        name: str,
+        submitting: Submitting,
+        targets: Callable[[], Iterable[Target]],
+        settings: Settings,
+    ) -> None:
+        """Create it.
+
+        Args:
+            engine: The connection.
+            name: This machine.
+            submitting: Where tasks are submitted.
+            targets: Lists the targets that other machines may give work. It may block.
+            settings: The settings of this machine, which orders only narrow.
+        """
+        self._engine = engine
+        self._name = name
+        self._submitting = submitting
+        self._targets = targets
+        self._settings = settings
+        self._slots = asyncio.Semaphore(settings.fleet.slots)
+        self._works: dict[str, asyncio.Task[None]] = {}
+        """The tasks of other machines that are not over here, by id."""
+        self._is_draining = False
+        self._beat = int(time.time())
+        self._published: tuple[Target, ...] | None = None
+
+    @property
+    def running(self) -> int:
+        """The number of tasks of other machines that are not over here."""
+        return len(self._works)
+
+    async def run(self) -> None:
+        """Do the work of other machines, until it is cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for handle in await asyncio.to_thread(self._submitting.pending):
+                    if handle.task.origin is not None:
+                        self._begin(handle.task)
+                group.create_task(self._publish())
+                group.create_task(self._receive())
+        finally:
+            for work in self._works.values():
+                work.cancel()
+
+    async def drain(self) -> None:
+        """Begin no more work, and wait for the begun."""
+        self._is_draining = True
+        while self._works:
+            await asyncio.wait(tuple(self._works.values()))
+
+    async def leave(self) -> None:
+        """Tell the other machines that this one was stopped."""
+        with contextlib.suppress(EngineAwayError):
+            await self._publish_state(left=True)
+
+    async def _publish(self) -> None:
+        """Repeat this machine's state, and tell its targets when they change."""
+        while True:
+            with contextlib.suppress(EngineAwayError):
+                await self._publish_state()
+                await self._publish_targets()
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _publish_state(self, *, left: bool = False) -> None:
+        self._beat += 1
+        state = MachineState(
+            callboard=importlib.metadata.version("callboard"),
+            beat=self._beat,
+            at=time.time(),
+            running=self.running,
+            slots=self._settings.fleet.slots,
+            draining=self._is_draining,
+            left=left,
+        )
+        await self._engine.put(Bucket.MACHINES, f"{self._name}.{STATE}", state.model_dump_json().encode())
+
+    async def _publish_targets(self) -> None:
+        targets = tuple(await asyncio.to_thread(self._targets))
+        if targets != self._published:
+            body = await pack(self._engine, MachineTargets(machine=self._name, targets=targets))
+            await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
+            self._published = targets
+
+    async def _receive(self) -> None:
+        """Take work from the queue, in its order and one by one.
+
+        As much is done at once as there are slots.
+        """
+        while not self._is_draining:
+            await self._slots.acquire()
+            delivery = await self._engine.receive(self._name)
+            work: asyncio.Task[None] | None = None
+            try:
+                work = await self._take(delivery)
+            finally:
+                if work is None:
+                    self._slots.release()
+            if work is not None:
+                work.add_done_callback(lambda _: self._slots.release())
+
+    async def _take(self, delivery: Delivery) -> asyncio.Task[None] | None:
+        """Begin a piece of work; None if it is over already."""
+        try:
+            order = WorkOrder.model_validate_json(await repeat(lambda: unpack(self._engine, delivery.body)))
+            task = narrowed(order.task, delivery.sender, self._settings)
+        except (ValueError, DamagedFileError) as error:
+            _log.error("work from the machine %s is dropped, since it can't be read: %s", delivery.sender, error)
+            await repeat(delivery.done)
+            return None
+        work = self._works.get(task.id)
+        if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
+            await self._finish_with(work, delivery)
+            return None
+        begun = await self._begun(task)
+        if isinstance(begun, TaskResult):
+            await self._publish_result(task, begun)
+            await repeat(delivery.done)
+            return None
+        work = self._begin(task, begun)
+        _ = asyncio.get_running_loop().create_task(self._finish_with(work, delivery))
+        return work
+
+    async def _begun(self, task: Task) -> TaskHandle[Any] | TaskResult:
+        """Submit a task, unless it is known or was cancelled before."""
+        with contextlib.suppress(UnknownTaskError):
+            return await asyncio.to_thread(self._submitting.handle, task.id)
+        signals = await self._signals(task)
+        if signals.cancel is not None:
+            return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
+        try:
+            return await asyncio.to_thread(self._submitting.submit, task)
+        except SupervisorStoppedError:
+            raise
+        except (CallboardError, ValueError) as error:
+            return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
+
+    def _begin(self, task: Task, handle: TaskHandle[Any] | None = None) -> asyncio.Task[None]:
+        work = asyncio.get_running_loop().create_task(self._do(task, handle))
+        self._works[task.id] = work
+        work.add_done_callback(lambda _: self._end(task, work))
+        return work
+
+    def _end(self, task: Task, work: asyncio.Task[None]) -> None:
+        del self._works[task.id]
+        error = None if work.cancelled() else work.exception()
+        if error is not None and not isinstance(error, SupervisorStoppedError):
+            _log.error("the end of %s can't be told to the machine %s: %s", task.id, _submitter(task), error)
+
+    async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery) -> None:
+        """Keep a delivery while its work goes on, then remove it."""
+        while not work.done():
+            await asyncio.wait({work}, timeout=BEAT_SECONDS)
+            with contextlib.suppress(EngineAwayError):
+                await delivery.keep()
+        if not work.cancelled() and work.exception() is None:
+            await repeat(delivery.done)
+
+    async def _do(self, task: Task, handle: TaskHandle[Any] | None) -> None:
+        """See a task to its end, with what its submitter says."""
+        if handle is None:  # it is of an earlier process, and waits until its submitter was asked
+            handle = await asyncio.to_thread(self._submitting.handle, task.id)
+            signals = await self._signals(task)
+            if signals.cancel is not None:
+                await asyncio.to_thread(handle.cancel, signals.cancel)
+            await asyncio.to_thread(self._submitting.confirm, task.id)
+        helpers = [
+            asyncio.ensure_future(self._follow_signals(task, handle)),
+            asyncio.ensure_future(self._publish_requests(task, handle)),
+        ]
+        try:
+            result = await handle
+        finally:
+            for helper in helpers:
+                helper.cancel()
+            await asyncio.gather(*helpers, return_exceptions=True)
+        await self._publish_result(task, result)
+
+    async def _publish_result(self, task: Task, result: TaskResult) -> None:
+        await self._put(Bucket.RESULTS, task, WorkResult(result=result))
+
+    async def _put(self, bucket: Bucket, task: Task, value: Value) -> None:
+        """Tell the submitter of a task something."""
+        key = f"{_submitter(task)}.{self._name}.{task.id}"
+        body = await repeat(lambda: pack(self._engine, value))
+        await repeat(lambda: self._engine.put(bucket, key, body))
+
+    async def _signals(self, task: Task) -> TaskSignals:
+        entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
+        value = None if entry is None else entry.value
+        return TaskSignals() if value is None else TaskSignals.model_validate_json(value)
+
+    async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
+        """Do what the submitter says to a task."""
+        key, obey = self._signals_key(task), _Obedience(handle)
+        async for entry in self._engine.watch(Bucket.SIGNALS, key.rpartition(".")[0]):
+            if entry is None or entry.value is None or entry.key != key:
+                continue
+            signals = TaskSignals.model_validate_json(entry.value)
+            await asyncio.to_thread(obey.follow, signals)
+
+    async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
+        """Tell the submitter what people are asked here."""
+        published: tuple[Any, ...] = ()
+        async for event in handle:
+            if event.name not in _ASKING:
+                continue
+            requests = await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals()))
+            if requests != published:
+                await self._put(Bucket.REQUESTS, task, RequestsOfTask(requests=requests))
+                published = requests
+
+    def _signals_key(self, task: Task) -> str:
+        return f"{self._name}.{_submitter(task)}.{task.id}"
+
+
+def _submitter(task: Task) -> str:
+    return "" if task.origin is None else task.origin.submitter
+
+
+class _Obedience:
+    """Do what a submitter says to a task, each thing once."""
+
+    def __init__(self, handle: TaskHandle[Any]) -> None:
+        self._handle = handle
+        self._paused: bool | None = None
+        self._told_ids: set[str] = set()
+
+    def follow(self, signals: TaskSignals) -> None:
+        """Do what is new in all that was said. Blocks."""
+        handle = self._handle
+        if signals.cancel is not None:
+            handle.cancel(signals.cancel)
+            return
+        if signals.paused is not self._paused:
+            self._paused = signals.paused
+            _ = handle.pause() if signals.paused else handle.resume()
+        for verdict in signals.verdicts:
+            if verdict.id not in self._told_ids:
+                self._told_ids.add(verdict.id)
+                self._answer(verdict)
+
+    def _answer(self, verdict: Verdict) -> None:
+        handle = self._handle
+        try:
+            if isinstance(verdict, Answer):
+                handle.answer(verdict.id, *verdict.texts, by=verdict.by)
+            elif verdict.approved:
+                handle.approve(verdict.id, by=verdict.by, remember=verdict.remember)
+            else:
+                handle.reject(verdict.id, verdict.reason, by=verdict.by)
+        except NotWaitingError:
+            _log.debug("%s was answered before", verdict.id)  # here, or before a restart
+        except AnswerRefusedError as error:
+            _log.error("the answer of the machine that asked for %s is refused: %s", verdict.id, error)
+
+
+def _not_begun(task: Task, outcome: Outcome, *causes: Cause) -> TaskResult:
+    return TaskResult(task_id=task.id, outcome=outcome, causes=causes, rounds=0)

@@ -1,0 +1,366 @@
+"""The subtasks that this machine has other machines do."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callboard.actors.processing import RemoteTerms
+from callboard.config import HostLog
+from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
+from callboard.fleet._work_messages import (
+    RequestsOfTask,
+    TaskSignals,
+    WorkOrder,
+    WorkResult,
+    discard_packed,
+    pack,
+    unpack,
+)
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    Cause,
+    Outcome,
+    PlanStep,
+    Question,
+    RemoteEnded,
+    RequestExpired,
+    SubtaskResult,
+    Task,
+    TaskOrigin,
+    TaskResult,
+    reason_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from callboard.actors.states import Run
+    from callboard.fleet._engine import BucketEntry, FleetEngine
+    from callboard.messages import Assign, Message
+
+_T = TypeVar("_T")
+_RETRY_SECONDS = 0.25
+
+_log = HostLog()
+
+
+async def repeat(call: Callable[[], Awaitable[_T]]) -> _T:
+    """Repeat a call until the engine answers."""
+    while True:
+        try:
+            return await call()
+        except EngineAwayError:
+            await asyncio.sleep(_RETRY_SECONDS)
+
+
+@dataclass(eq=False)
+class SubmittedTask:
+    """A subtask that another machine does. Belongs to the event loop."""
+
+    machine: str
+    task_id: str
+    """Its id there: the same after a crash here, so that it is not done twice."""
+    task_here: str
+    """The task here that it is a subtask of."""
+    run_id: str
+    """The subtask here."""
+    signals: TaskSignals | None = None
+    """All that was said to it; None before it was sent."""
+    is_sent: bool = False
+    """Whether this process has sent it."""
+    requests: tuple[Question | ApprovalRequest, ...] = ()
+    result: TaskResult | None = None
+    result_body: bytes = b""
+    waits_for: tuple[str, str] | None = None
+    """The request that a person is asked here: its id there and here."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while its signals are changed."""
+
+
+class SubmittedWork:
+    """The subtasks that other machines do for this one.
+
+    It belongs to the event loop. Each is a task of its own on the other machine, whose journal has it. Here only its
+    begin and its end are kept.
+    """
+
+    def __init__(self, engine: FleetEngine, name: str, journal_identity: str, post: Callable[[Message], None]) -> None:
+        """Create it.
+
+        Args:
+            engine: The connection.
+            name: This machine.
+            journal_identity: The identity of this machine's journal: tasks of another journal are other tasks.
+            post: Send the root a message.
+        """
+        self._engine = engine
+        self._name = name
+        self._journal_identity = journal_identity
+        self._post = post
+        self._tasks: dict[str, SubmittedTask] = {}
+        """The subtasks, by their keys in the engine's buckets."""
+
+    @property
+    def tasks(self) -> tuple[SubmittedTask, ...]:
+        """The subtasks that are not over."""
+        return tuple(self._tasks.values())
+
+    async def watch(self) -> None:
+        """Take requests and results of other machines, until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch(Bucket.REQUESTS, self._take_requests))
+            group.create_task(self._watch(Bucket.RESULTS, self._take_result))
+
+    async def _watch(self, bucket: Bucket, take: Callable[[SubmittedTask, bytes], Awaitable[None]]) -> None:
+        async for entry in self._engine.watch(bucket, self._name):
+            task = None if entry is None else self._tasks.get(entry.key)
+            if task is not None and entry is not None:
+                await self._take(task, entry, take)
+
+    async def _take(
+        self, task: SubmittedTask, entry: BucketEntry, take: Callable[[SubmittedTask, bytes], Awaitable[None]]
+    ) -> None:
+        if entry.value is None:
+            return
+        try:
+            await take(task, entry.value)
+        except (ValueError, DamagedFileError) as error:
+            _log.warning("what the machine %s says of %s can't be read: %s", task.machine, task.task_id, error)
+            return
+        if task.waits_for is not None and task.waits_for[0] not in {request.id for request in task.requests}:
+            self._post(RequestExpired(id=task.waits_for[1], task_id=task.task_here))
+            task.waits_for = None
+        task.changed.set()
+
+    async def _take_requests(self, task: SubmittedTask, body: bytes) -> None:
+        data = await repeat(lambda: unpack(self._engine, body))
+        task.requests = RequestsOfTask.model_validate_json(data).requests
+
+    async def _take_result(self, task: SubmittedTask, body: bytes) -> None:
+        try:
+            result = WorkResult.model_validate_json(await repeat(lambda: unpack(self._engine, body))).result
+        except (ValueError, DamagedFileError) as error:  # its work is over, and nobody can say how
+            cause = Cause(reason=f"its result can't be read: {reason_of(error)}")
+            result = TaskResult(task_id=task.task_id, outcome=Outcome.ERROR, causes=(cause,))
+        task.result, task.result_body, task.requests = result, body, ()
+
+    def _task_of(self, assign: Assign) -> tuple[str, SubmittedTask]:
+        """Return a subtask's record, and its key in the buckets."""
+        machine = "" if assign.target is None else assign.target.machine
+        source = f"{self._name}/{self._journal_identity}/{assign.run_id}"
+        task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+        key = f"{self._name}.{machine}.{task_id}"
+        return key, self._tasks.setdefault(key, SubmittedTask(machine, task_id, assign.task_id, assign.run_id))
+
+    def _signals_key(self, task: SubmittedTask) -> str:
+        return f"{task.machine}.{self._name}.{task.task_id}"
+
+    async def carry_on(self, run: Run, terms: RemoteTerms) -> Question | ApprovalRequest | RemoteEnded:
+        """Send a subtask or an answer; return the next request or end.
+
+        Raises:
+            QueueFullError: If the other machine has too much work.
+        """
+        task = await self._known(run.assign)
+        if task.signals is None:
+            await self._signal(task, **({"paused": True} if run.paused else {}))
+        if isinstance(run.last, Answer | ApprovalAnswer):
+            await self._tell_verdict(task, run.last, run.assign.run_id)
+        if not task.is_sent and task.result is None:
+            await self._send(task, run.assign, terms)
+        return await self._next(task, run.assign)
+
+    async def stop(self, run: Run) -> RemoteEnded:
+        """Cancel a subtask on the other machine, and return its end."""
+        task = await self._known(run.assign)
+        if task.signals is None:  # it was never sent
+            return RemoteEnded(result=_result(run.assign, TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)))
+        reason = run.causes[0].reason if run.causes else "it was stopped"
+        await self._signal(task, cancel=reason)
+        if not task.is_sent and task.result is None:  # a crash may have come before it was sent; nothing begins there
+            unsent = run.assign.model_copy(update={"request": reason, "task_request": "", "subtasks": ()})
+            await self._send(task, unsent, RemoteTerms(budget=None, policy=()))
+        while task.result is None:
+            await self._change(task)
+        return RemoteEnded(result=_result(run.assign, task.result))
+
+    def pause(self, run: Run, *, paused: bool) -> None:
+        """Pause a subtask on the other machine, or resume it."""
+        _, task = self._task_of(run.assign)
+        if task.signals is not None:
+            _in_background(self._signal(task, paused=paused))
+
+    def expect_answer(self, run: Run) -> None:
+        """Report when a run's request is no longer open there."""
+        _, task = self._task_of(run.assign)
+        task.waits_for = _id_there(task, run.assign.run_id, run.waiting), run.waiting
+        _in_background(self._known(run.assign))
+
+    def forget(self, run: Run) -> None:
+        """Delete what the engine keeps of a subtask that is over."""
+        key, task = self._task_of(run.assign)
+        del self._tasks[key]
+        _in_background(self._delete(key, task))
+
+    async def _delete(self, key: str, task: SubmittedTask) -> None:
+        await repeat(lambda: discard_packed(self._engine, task.result_body))
+        await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
+        await repeat(lambda: self._engine.delete(Bucket.REQUESTS, key))
+        await repeat(lambda: self._engine.delete(Bucket.RESULTS, key))
+
+    async def _known(self, assign: Assign) -> SubmittedTask:
+        """Return a subtask with what the engine keeps of it."""
+        key, task = self._task_of(assign)
+        async with task.lock:
+            if task.signals is None:
+                entry = await repeat(lambda: self._engine.get(Bucket.REQUESTS, key))
+                if entry is not None:
+                    await self._take(task, entry, self._take_requests)
+                entry = await repeat(lambda: self._engine.get(Bucket.RESULTS, key))
+                if entry is not None:
+                    await self._take(task, entry, self._take_result)
+                entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
+                if entry is not None and entry.value is not None:
+                    task.signals = TaskSignals.model_validate_json(entry.value)
+        return task
+
+    async def _signal(self, task: SubmittedTask, **changes: Any) -> None:
+        """Say something more to a subtask."""
+        async with task.lock:
+            signals = (task.signals or TaskSignals()).model_copy(update=changes)
+            await self._put_signals(task, signals)
+
+    async def _tell_verdict(self, task: SubmittedTask, verdict: Answer | ApprovalAnswer, run_id: str) -> None:
+        id_there = _id_there(task, run_id, verdict.id)
+        sent = verdict.model_copy(update={"id": id_there, "task_id": task.task_id})
+        async with task.lock:
+            signals = task.signals or TaskSignals()
+            if id_there not in {known.id for known in signals.verdicts}:
+                await self._put_signals(task, signals.model_copy(update={"verdicts": (*signals.verdicts, sent)}))
+
+    async def _put_signals(self, task: SubmittedTask, signals: TaskSignals) -> None:
+        body = signals.model_dump_json().encode()
+        await repeat(lambda: self._engine.put(Bucket.SIGNALS, self._signals_key(task), body))
+        task.signals = signals
+
+    async def _send(self, task: SubmittedTask, assign: Assign, terms: RemoteTerms) -> None:
+        order = WorkOrder(task=_task_there(task, assign, terms, self._name))
+        body = await repeat(lambda: pack(self._engine, order))
+        await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
+        task.is_sent = True
+
+    async def _next(self, task: SubmittedTask, assign: Assign) -> Question | ApprovalRequest | RemoteEnded:
+        while True:
+            if task.result is not None:
+                return RemoteEnded(result=_result(assign, task.result))
+            answered = {verdict.id for verdict in (task.signals or TaskSignals()).verdicts}
+            request = next((request for request in task.requests if request.id not in answered), None)
+            if request is not None:
+                asked = _asked_here(task, assign, request)
+                task.waits_for = request.id, asked.id
+                return asked
+            await self._change(task)
+
+    async def _change(self, task: SubmittedTask) -> None:
+        task.changed.clear()
+        await task.changed.wait()
+
+
+_background: set[asyncio.Task[Any]] = set()
+
+
+def _in_background(work: Any) -> None:
+    """Run a coroutine whose result nobody needs."""
+    task = asyncio.get_running_loop().create_task(work)
+    _background.add(task)
+    task.add_done_callback(_background.discard)
+
+
+def _id_there(task: SubmittedTask, run_id: str, id_here: str) -> str:
+    return f"{task.task_id}~{id_here.removeprefix(f'{run_id}~')}"
+
+
+def _asked_here(task: SubmittedTask, assign: Assign, request: Question | ApprovalRequest) -> Question | ApprovalRequest:
+    """Return a request of the other machine as one of here.
+
+    Its deadline is watched there: the clocks of two machines may differ.
+    """
+    here = {
+        "id": f"{assign.run_id}~{request.id.removeprefix(f'{task.task_id}~')}",
+        "task_id": assign.task_id,
+        "run_id": assign.run_id,
+        "token": assign.token,
+        "address": assign.address,
+        "deadline": None,
+    }
+    if isinstance(request, ApprovalRequest):
+        here["target"] = assign.target
+    return request.model_copy(update=here)
+
+
+def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: str) -> Task:
+    """Return the task that does a subtask on the other machine."""
+    binds = {} if assign.target is None else assign.target.binds
+    target, starts = str(binds.get("target", "")), bool(binds.get("starts"))
+    work: dict[str, Any] = (
+        {"plan": (PlanStep(request=assign.request, target=target, checks=assign.checks),)}
+        if starts
+        else {"request": assign.request, "target": target, "checks": assign.checks}
+    )
+    return Task(
+        id=task.task_id,
+        origin=TaskOrigin(
+            submitter=name,
+            run_id=assign.run_id,
+            number=assign.number,
+            task_request=assign.task_request,
+            subtasks=tuple(result.model_copy(update={"last_seen": None}) for result in assign.subtasks),
+        ),
+        dry_run=assign.dry_run,
+        limits=assign.limits,
+        output_schema=assign.output_schema,
+        judge=assign.judge,
+        budget=terms.budget,
+        policy=terms.policy,
+        **work,
+    )
+
+
+def _result(assign: Assign, result: TaskResult) -> SubtaskResult:
+    """Return the result of a subtask from that of its task there."""
+    machine = "" if assign.target is None else assign.target.machine
+    causes = tuple(
+        cause.model_copy(update={"where": f"{machine}/{cause.where}" if cause.where else machine})
+        for cause in result.causes
+    )
+    if result.outcome is not Outcome.FINISHED and not causes:
+        causes = (Cause(reason=f"the machine {machine} gives no reason", where=machine),)
+    return SubtaskResult(
+        run_id=assign.run_id,
+        number=assign.number,
+        group=assign.group,
+        request=assign.request,
+        address=assign.address,
+        target="" if assign.target is None else assign.target.name,
+        machine=machine,
+        outcome=result.outcome,
+        causes=causes,
+        output=result.output,
+        comment=result.comment,
+        artifacts=result.artifacts,
+        made=result.made,
+        changed=result.changed,
+        actions=result.actions,
+        failed_actions=result.failed_actions,
+        would_do=result.would_do,
+        checks=result.checks,
+        judged=result.judged,
+        last_seen=result.subtasks[-1].last_seen if result.subtasks else None,
+        usage=result.usage,
+    )

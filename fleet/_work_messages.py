@@ -1,0 +1,140 @@
+"""The values that machines of a fleet exchange."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from callboard.fleet._engine import StoredFile
+from callboard.messages import (
+    Answer,
+    ApprovalAnswer,
+    ApprovalRequest,
+    MachineName,
+    Question,
+    Target,
+    Task,
+    TaskResult,
+    Timestamp,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from callboard.fleet._engine import FleetEngine
+
+Request = Annotated[Question | ApprovalRequest, Field(discriminator="kind")]
+Verdict = Annotated[Answer | ApprovalAnswer, Field(discriminator="kind")]
+
+
+class WorkOrder(Value):
+    """A subtask for another machine."""
+
+    version: Literal[1] = 1
+    task: Task
+    """The task that does it there; its origin is the subtask."""
+
+
+class WorkResult(Value):
+    """The end of a subtask on another machine."""
+
+    version: Literal[1] = 1
+    result: TaskResult
+
+
+class RequestsOfTask(Value):
+    """The questions and approvals that a task waits for."""
+
+    version: Literal[1] = 1
+    requests: tuple[Request, ...] = ()
+
+
+class TaskSignals(Value):
+    """All that the submitter has said to a task so far."""
+
+    version: Literal[1] = 1
+    cancel: str | None = None
+    """The reason of a cancel; None if it goes on."""
+    paused: bool | None = None
+    """Whether it is paused; None if nothing was said about it."""
+    verdicts: tuple[Verdict, ...] = ()
+    """The answers to its requests, by the ids of the machine that does it."""
+
+
+class MachineState(Value):
+    """The state of a machine, which it repeats every `BEAT_SECONDS`."""
+
+    version: Literal[1] = 1
+    callboard: str
+    """The version of Callboard there."""
+    beat: int = Field(ge=0)
+    """A number that increases with each repetition."""
+    at: Timestamp
+    """The time there, in seconds since 1970."""
+    running: int = Field(ge=0)
+    """The tasks of other machines that are begun there."""
+    slots: int = Field(ge=1)
+    """The most tasks of other machines that are begun there at once."""
+    draining: bool = False
+    """Whether it begins no more tasks of other machines."""
+    left: bool = False
+    """Whether it was stopped: it is away until it is started again."""
+
+
+class MachineTargets(Value):
+    """The targets of a machine that other machines may give work."""
+
+    version: Literal[1] = 1
+    machine: MachineName
+    targets: tuple[Target, ...] = ()
+
+
+BEAT_SECONDS = 2.0
+"""The interval at which machines repeat their state."""
+
+MOST_INLINE = 200_000
+"""The largest value that is sent itself, in bytes; a larger one is stored as a file. Servers of NATS take 1 MiB."""
+
+_AS_FILE = b"file:"
+
+
+async def pack(engine: FleetEngine, value: Value) -> bytes:
+    """Encode a value.
+
+    A large one is stored as a file, which is named.
+
+    Raises:
+        EngineAwayError: If it has to be stored, and the engine does not answer.
+    """
+    data = value.model_dump_json().encode()
+    if len(data) <= MOST_INLINE:
+        return data
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "value.json"
+        await asyncio.to_thread(path.write_bytes, data)
+        return _AS_FILE + (await engine.store(path)).model_dump_json().encode()
+
+
+async def unpack(engine: FleetEngine, body: bytes) -> bytes:
+    """Return the encoded value that `pack` was given.
+
+    Raises:
+        DamagedFileError: If its file is missing or was changed.
+        EngineAwayError: If it is stored, and the engine does not answer.
+        ValueError: If it names no file.
+    """
+    if not body.startswith(_AS_FILE):
+        return body
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "value.json"
+        await engine.load(StoredFile.model_validate_json(body.removeprefix(_AS_FILE)), path)
+        return await asyncio.to_thread(path.read_bytes)
+
+
+async def discard_packed(engine: FleetEngine, body: bytes) -> None:
+    """Delete the file of a value, if it has one."""
+    if body.startswith(_AS_FILE):
+        await engine.discard(StoredFile.model_validate_json(body.removeprefix(_AS_FILE)))
