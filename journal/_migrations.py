@@ -166,7 +166,8 @@ MIGRATIONS: tuple[str, ...] = (
     # Tasks tell the subtask of another machine that they do, targets and results name their machine, and the end of a
     # subtask on another machine is a row of the kind `remote_ended`. Older rows lack all of these: they are of one
     # machine. Older versions can't read the new ones. Each journal gets a random number, so that tasks of two journals
-    # are told apart on other machines.
+    # are told apart on other machines. Actions that are held for an approval have the facts that a person is asked
+    # about; approvals of older rows hold for the tool and its arguments.
     """-- Readers do without this.
     INSERT INTO marks VALUES ('identity', abs(random() >> 1));
     PRAGMA user_version = 12;

@@ -95,6 +95,27 @@ POINTING = frozenset({"click_at", "move_to", "drag_at", "scroll_at"})
 """Tools whose arguments ``x`` and ``y``, and ``to_x`` and ``to_y``, are points of the target's picture."""
 
 
+class ActionFacts(Value):
+    """The facts about a held action that a person is asked about.
+
+    An approval holds for no others.
+    """
+
+    hazards: tuple[Hazard, ...] = ()
+    resources: tuple[str, ...] = ()
+    """The resources that it touches; empty unless a rule names resources."""
+    recipient: str = ""
+    """The recipient of what it would send, as far as its surface can tell."""
+
+    def covers(self, current: ActionFacts) -> bool:
+        """Return whether an approval with these facts holds for the current ones."""
+        return (
+            set(current.hazards).issubset(self.hazards)
+            and set(current.resources).issubset(self.resources)
+            and (Hazard.SENDS not in current.hazards or current.recipient == self.recipient)
+        )
+
+
 class Action(Value):
     """One tool call as a model decided it.
 
@@ -111,6 +132,9 @@ class Action(Value):
     program: bool = False
     """Whether a program (a script or a function) decided on it. Then ``${secret:NAME}`` stands for a secret in all its
     arguments. In a language model's action it does so only where the secret was granted."""
+    facts: ActionFacts | None = None
+    """The facts of an action that is held for an approval. None for any other, and in journals of versions that kept
+    none: such an approval holds for the tool and its arguments."""
 
     @property
     def points(self) -> tuple[tuple[int, int], ...]:

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from callboard.messages import Action, Address, Observation, Target
+    from callboard.messages import Action, ActionFacts, Address, Observation, Target
 
 IDENTITY = ("title", "process", "url")
 """The facts that identify a window."""
@@ -16,14 +16,14 @@ IDENTITY = ("title", "process", "url")
 class Approved:
     """Remembered approvals, by task. Thread-safe.
 
-    An approval holds for the same tool, target and arguments. The target includes the identity of the window and of
-    the control, or of the controls at the points that the action names. A different window or control that has since
-    taken over the id or the position is not approved.
+    An approval holds for the same tool, target, arguments and facts, or fewer hazards and resources. The target
+    includes the identity of the window and of the control, or of the controls at the points that the action names. A
+    different window or control that has since taken over the id or the position is not approved.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tasks: dict[str, set[str]] = {}
+        self._tasks: dict[str, dict[str, list[ActionFacts | None]]] = {}
 
     def remember(
         self,
@@ -35,7 +35,8 @@ class Approved:
     ) -> None:
         """Approve an action on an observation, for the rest of the task."""
         with self._lock:
-            self._tasks.setdefault(task_id, set()).add(_key(agent, target, action, observation))
+            approvals = self._tasks.setdefault(task_id, {})
+            approvals.setdefault(_key(agent, target, action, observation), []).append(action.facts)
 
     def has(
         self,
@@ -47,10 +48,12 @@ class Approved:
     ) -> bool:
         """Return whether an action is approved for the rest of the task.
 
-        `observation` is the present observation: the approval has to hold for it, too.
+        `observation` is the present observation, and the action has its present facts: the approval has to hold for
+        them, too.
         """
         with self._lock:
-            return _key(agent, target, action, observation) in self._tasks.get(task_id, ())
+            approvals = self._tasks.get(task_id, {}).get(_key(agent, target, action, observation), ())
+            return any(facts is None or (action.facts and facts.covers(action.facts)) for facts in approvals)
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands._canonical import text_of
 from callboard.config import DEFAULT_RULES, PolicyRule, Verdict, fits
-from callboard.messages import Coverage, Hazard
+from callboard.messages import ActionFacts, Coverage, Hazard, maker
 from callboard.surfaces import UNKNOWN
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from callboard.messages import Address, Effect, Task
     from callboard.models import ToolInfo
+
+_kept = maker(ActionFacts)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class Facts:
     """The resources that the call touches, each with its coverage by the rules' patterns."""
     may_change: tuple[str, ...] = ()
     """The files that the call overwrites, if its task names all of them in `may_change`."""
+    recipient: str = ""
+    """The recipient of what the call sends, if it needs an approval and its surface can tell."""
+
+    def kept(self) -> ActionFacts:
+        """Return the facts that an approval is bound to."""
+        return _kept(hazards=tuple(sorted(self.hazards)), resources=tuple(self.resources), recipient=self.recipient)
 
 
 OF_TASK = "the task's policy"

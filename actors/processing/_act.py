@@ -38,7 +38,7 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
         why = "" if run.unfinished is None else _outdated_answer(context, run, observation, decision)
         return actions.cut(why) if why else await actions.play()
     try:
-        return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
+        return await actions.hold(Held.MODEL)
     except UNSEEN as error:
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
 

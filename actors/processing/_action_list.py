@@ -6,6 +6,7 @@ control is unchanged.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -51,6 +52,10 @@ CHANGED = "somebody else has changed it"
 A replay recognises such a cut by this text.
 """
 
+
+_CHANGED_SINCE = "it has changed since it was approved"
+_MOST_HELD = 3
+"""The approvals in a row after which an action that keeps changing is given up."""
 
 _command, _decided = maker(Command), maker(Decided)
 _status_of = operator.attrgetter("status")
@@ -142,19 +147,32 @@ class ActionList:
         why = f"skipped, because {self.results[-1].tool} failed before it"
         return self.give_up(why, ResultStatus.SKIPPED, later=why)
 
-    async def denied(self, allowed_count: int = 0) -> Acted | None:
-        """Check the remaining actions for denials before a person is asked.
+    async def hold(self, held_by: Held, *rulings: tuple[Ruling, Facts]) -> Acted:
+        """Hold the remaining actions for a person, with their facts.
 
-        One denial stops them all. The policy has already ruled on the first `allowed_count` of them.
+        The policy rules on them first, and one denial stops them all. The content that would be replaced is described
+        for the first alone: that of later ones may come from it.
+
+        Args:
+            held_by: The reason for holding them.
+            *rulings: The rulings on the first of them, where they are known.
         """
+        held, reasons = list[Action](), dict[str, None]()
         remaining_actions = self.actions[len(self.results) :]
-        for number, action in enumerate(remaining_actions[allowed_count:], allowed_count):
-            ruled, _ = await self._ruling(action)
+        for number, action in enumerate(remaining_actions):
+            ruled, facts = rulings[number] if number < len(rulings) else await self._ruling(action)
             if ruled.verdict is Verdict.DENY:
                 why = f"skipped, because {action.tool} is denied"
                 self._skip(remaining_actions[:number], why, ResultStatus.SKIPPED, why)
                 return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE, later=why)
-        return None
+            if ruled.verdict is Verdict.APPROVE:
+                reason = ruled.reason
+                if not reasons:
+                    tool = self._tools[action.tool]
+                    reason = await explained(self.context, self.run, action, tool, facts, reason=reason)
+                reasons[f"{reason}; it would send to {facts.recipient}" if facts.recipient else reason] = None
+            held.append(action.model_copy(update={"facts": facts.kept()}))
+        return replace(self._acted(held_by, "; ".join(reasons)), held=tuple(held))
 
     async def gone(self) -> str:
         """Return the first changed control or point, or empty."""
@@ -217,14 +235,23 @@ class ActionList:
         if ruled.verdict is Verdict.DENY:
             return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)
         if ruled.verdict is Verdict.APPROVE and not self.run.assign.dry_run:
-            denied = await self.denied(allowed_count=1)
-            if denied is not None:
-                return denied
-            tool = self._tools[action.tool]
-            why = await explained(self.context, self.run, action, tool, facts, reason=ruled.reason)
-            return self._acted(Held.POLICY, why)
+            if self.approved and self._times_held >= _MOST_HELD:
+                why = f"not done: each time that a person had approved {action.tool}, it had changed"
+                return self.give_up(why, ResultStatus.FAILURE)
+            acted = await self.hold(Held.POLICY, (ruled, facts))
+            again = f"{_CHANGED_SINCE}: " if self.approved and acted.held else ""
+            return replace(acted, held_why=f"{again}{acted.held_why}")
         changed = await self._changed(action)
         return self.cut(changed) if changed else None
+
+    @property
+    def _times_held(self) -> int:
+        """The number of approvals in a row after which nothing ran.
+
+        The first action had changed each time.
+        """
+        records = itertools.takewhile(lambda record: record.resumed and not record.results, reversed(self.run.records))
+        return sum(1 for _ in records)
 
     async def _changed(self, action: Action) -> str:
         tool = self._tools.get(action.tool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._picture import picture_before
-from callboard.messages import ApprovalAnswer, ApprovalRequest, AtDeadline, Effect, Question
+from callboard.messages import ApprovalAnswer, ApprovalRequest, AtDeadline, Effect, Held, Question
 
 if TYPE_CHECKING:
     from callboard.actors.processing._context import Context
@@ -54,12 +54,19 @@ async def approval_request(context: Context, run: Run, observation: Observation)
         address=assign.address,
         target=assign.target,
         actions=run.held,
-        reason=run.held_why or run.decision_comment or "the agent's model asks for approval",
+        reason="; ".join(filter(None, (_words_of_model(run), run.held_why))),
         before=await picture_before(context, run, observation),
         observation=observation,
         deadline=context.services.clock.now() + run.limits.approval_seconds,
         at_deadline=_at_deadline(context, run),
     )
+
+
+def _words_of_model(run: Run) -> str:
+    """Return the model's words if it asks for the approval itself."""
+    if run.held_by is Held.POLICY and run.held_why:
+        return ""
+    return run.decision_comment or "the agent's model asks for approval"
 
 
 def _at_deadline(context: Context, run: Run) -> AtDeadline:

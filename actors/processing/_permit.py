@@ -51,7 +51,8 @@ async def ruling(
         observation: The observation that the decision is based on.
         action: The action.
         tool: Its tool.
-        approved: The reason why the action counts as approved, or empty. An approved action can still be denied.
+        approved: The reason why the action counts as approved, or empty. It holds for the facts that the action was
+            held with. An approved action can still be denied.
         results: Results of earlier actions that are not part of a finished step yet.
 
     Raises:
@@ -78,7 +79,15 @@ async def ruling(
         ruled = stricter(ruled, task_policy.rule(assign.address, tool.info, facts))
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
-        waived = approved or _waiver(context, run, observation, action)
+        if Hazard.SENDS in facts.hazards:
+            sending = tool.recipient(_filled(context, run, action, tool))
+            recipient = await in_time(context, sending, f"asking where {action.tool} would send to")
+            facts = replace(facts, recipient=recipient)
+        current = facts.kept()
+        is_covered = action.facts is None or action.facts.covers(current)
+        waived = (approved if is_covered else "") or _waiver(
+            context, run, observation, action.model_copy(update={"facts": current})
+        )
     context.tell(
         EventName.POLICY_DECIDED,
         run,
@@ -94,15 +103,15 @@ async def ruling(
         resources={name: dict(resource) for name, resource in facts.resources.items()} if facts.resources else {},
         waived=waived,
         may_change=list(facts.may_change),
+        recipient=facts.recipient,
     )
     return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
 
 
 async def explained(context: Context, run: Run, action: Action, tool: BoundTool, facts: Facts, *, reason: str) -> str:
-    """Add the effect of an action to its ruling, for a person.
+    """Add the content that an action would replace to its ruling.
 
-    These are the content that it would replace, and the recipient of what it would send. The tool's surface may have to
-    look at the target for that, so only a person's question is worth it.
+    A person is asked with it. The tool's surface may have to look at the target, so only a question is worth it.
 
     Raises:
         ToolTimeoutError: If the tool's surface takes too long.
@@ -111,10 +120,6 @@ async def explained(context: Context, run: Run, action: Action, tool: BoundTool,
         replaced = tool.replaced(_filled(context, run, action, tool))
         content = await in_time(context, replaced, f"asking what {action.tool} would replace")
         reason += f"; it would replace {content}" if content else ""
-    if Hazard.SENDS in facts.hazards:
-        asking = tool.recipient(_filled(context, run, action, tool))
-        recipient = await in_time(context, asking, f"asking where {action.tool} would send to")
-        reason += f"; it would send to {recipient}" if recipient else ""
     return reason
 
 

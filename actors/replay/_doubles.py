@@ -79,6 +79,7 @@ class _RecordedFacts(BaseModel):
     inexact: frozenset[str] = frozenset()
     resources: dict[str, dict[str, Coverage]] = {}
     may_change: tuple[str, ...] = ()
+    recipient: str = ""
 
 
 class RecordedLook:
@@ -164,6 +165,10 @@ class RecordedTool(BoundTool):
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
         """Name the files for which the task needed no approval."""
         return () if self._tape.ruled is None else _RecordedFacts.model_validate(self._tape.ruled).may_change
+
+    async def recipient(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Name the recipient that a person was shown."""
+        return "" if self._tape.ruled is None else _RecordedFacts.model_validate(self._tape.ruled).recipient
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Return the recorded finding of a look."""

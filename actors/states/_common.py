@@ -179,7 +179,7 @@ class ConfirmState(AgentState):
                 return Move(AgentStatus.FAIL, By.SYSTEM)
             case ApprovalAnswer(approved=False) as answer:
                 return Move(self.on_rejection, By.USER, Outcome.REJECTED, rejection(answer))
-            case StepDone() if run.held_by is Held.PAUSE:
+            case StepDone() if run.held_by in {Held.PAUSE, Held.POLICY}:  # or asked about again, as another action now
                 return None
             case StepDone() if (stuck := no_progress(run)) is not None:
                 return stuck

@@ -438,6 +438,7 @@ class Run:
         same = self.repeats if record.resumed else repeats(self.records, record)
         if record.refused:
             same = 0  # `check_retries` limits these
+        is_approved = self.status == AgentStatus.CONFIRM or done.held_by is Held.PAUSE
         followed = self.status != AgentStatus.CONFIRM or bool(done.follows)
         return {
             "memory": (*self.memory, record),
@@ -448,7 +449,7 @@ class Run:
             "held_by": done.held_by,
             "held_why": done.held_why,
             "left": done.left,
-            "answer": self.answer if self.status == AgentStatus.CONFIRM or done.held_by is Held.PAUSE else None,
+            "answer": self.answer if is_approved and done.held_by is not Held.POLICY else None,
             "shown": self.shown if done.held else None,
             "repeats": same,
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),

@@ -12,6 +12,7 @@ from callboard import EventName, tool
 from callboard.actors.runtime import Lease
 from callboard.messages import (
     Action,
+    ActionFacts,
     AgentKind,
     ApprovalAnswer,
     ControlRef,
@@ -263,7 +264,7 @@ async def test_verdict_event_has_tool_effect_and_reason(stage):
     await acted(here)
     told = [event.data for event in here.events(EventName.POLICY_DECIDED)]
     common = {"control": "field-1", "hazards": [], "waived": "", "canonical": {}, "inexact": [], "resources": {}}
-    common |= {"may_change": []}
+    common |= {"may_change": [], "recipient": ""}
     assert [{key: value for key, value in verdict.items() if key != "arguments"} for verdict in told] == [
         {"tool": "write", "effect": "idempotent", "verdict": "allow", "reason": "rule 1 of the policy", **common},
         {"tool": "append", "effect": "once", "verdict": "deny", "reason": "no", **common},
@@ -470,6 +471,9 @@ async def test_an_approved_action_runs_without_asking_for_approval_again(stage):
     run = await held(here)
     control = ControlRef(id="field-1")
     told = write("a")["arguments"]
-    assert run.held == (Action(tool="write", arguments=told, control=control, call_id="t~1.1.0", program=True),)
+    (action,) = run.held
+    assert action == Action(
+        tool="write", arguments=told, control=control, call_id="t~1.1.0", program=True, facts=ActionFacts()
+    )
     approved = run.apply(ApprovalAnswer(id="ask", task_id="t", approved=True))
     assert statuses(await here.pipeline.process_resume(approved)) == [("write", SUCCESS)]

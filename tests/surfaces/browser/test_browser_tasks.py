@@ -101,6 +101,26 @@ def test_sending_needs_an_approval_and_nothing_is_sent_without(work, shop):
     assert len(shop.orders) == count
 
 
+@pytest.mark.parametrize("remember", [False, True])
+def test_form_that_changes_while_a_person_decides_is_asked_about_again(work, shop, watch, remember):
+    count = len(shop.orders)
+    policy = [{"tool": "open_in_browser", "verdict": "allow"}]
+    handle = work(f"{shop.url}/order", [on("Send the order", "click")], policy).submit(Task(request="order"))
+    requests = (event for event in handle.events() if event.name is EventName.APPROVAL_REQUESTED)
+    next(requests)
+    (first,) = handle.approvals()
+    assert f"it would send to {shop.url}" in first.reason
+    watch(first.target.id).script(f"() => {{ document.forms[0].action = '{shop.other_url}/confirm' }}")
+    handle.approve(first.id, remember=remember)
+    next(requests)
+    (second,) = handle.approvals()
+    assert f"it would send to {shop.other_url}" in second.reason
+    assert len(shop.orders) == count
+    handle.approve(second.id)
+    assert handle.result(PATIENCE).ok
+    assert len(shop.orders) == count + 1
+
+
 def test_a_secret_is_typed_only_into_pages_of_its_origin(work, shop):
     pages = Secret(value="correct horse battery", parameters=["text"], origins=[shop.url])
     steps = [
