@@ -226,10 +226,11 @@ def check_facts(tab: Tab, facts: PressFacts) -> None:
     Raises:
         ToolError: If not, because the page has changed since.
     """
-    if tab.judged is None:
+    ruled = tab.ruled
+    if ruled is None:
         return
-    news = [*map(str, facts.hazards - tab.judged.hazards)]
-    news += [f"sends to {origin or 'an unknown address'}" for origin in facts.origins - tab.judged.origins]
+    news = [*map(str, facts.hazards - ruled.hazards)]
+    news += [f"sends to {origin or 'an unknown address'}" for origin in facts.origins - ruled.origins]
     if news:
         names = ", ".join(sorted(news))
         msg = f"the page has changed since the policy ruled on this, and now it {names}; nothing was done: look again"

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.config import HostLog
 from callboard.messages import Hazard
+from callboard.surfaces import current_call
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._form_hazards import PressFacts
 from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS, PageLooks
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from callboard.messages import Box
     from callboard.network import NetworkRules
-    from callboard.surfaces.browser._form_hazards import PressFacts
     from callboard.surfaces.browser._page_snapshot import PageSnapshot
 
 _T = TypeVar("_T")
@@ -105,7 +106,7 @@ class Tab:
         self.notes: list[str] = []
         """Things that were refused since the last observation."""
         self.judged: PressFacts | None = None
-        """The facts of the call that the policy has ruled on last; None without a policy."""
+        """The facts of the call that the policy has ruled on last; None before the first."""
         self.judged_call: tuple[str, dict[str, JsonValue]] | None = None
         """The tool and arguments of that call, until an action begins."""
         self._send_origins: frozenset[str] | None = frozenset()
@@ -293,7 +294,8 @@ class Tab:
         if dialog is None:
             msg = "the page shows no dialog"
             raise ToolError(msg)
-        self.repeats = self.repeats and not (accept and self._has_hazards)
+        ruled, self.judged_call = self.ruled, None
+        self.repeats = self.repeats and not (accept and ruled is not None and ruled.hazards)
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
 
@@ -304,22 +306,29 @@ class Tab:
             may_send: Whether the page may send the forms that the policy has ruled on.
             control_id: The control that it acts on; empty for none.
         """
+        ruled = self.ruled
         self.dialogs = 0
         self.judged_call = None
         self._acted_on = control_id
         self._send_document = self.documents[0]
         self._send_origins = frozenset()
-        if may_send and self.judged is None:
+        if may_send and ruled is None:
             self._send_origins = None
-        elif may_send and self.judged is not None and Hazard.SENDS in self.judged.hazards:
-            self._send_origins = self.judged.origins or frozenset({origin_of(self.page.url)})
+        elif may_send and ruled is not None and Hazard.SENDS in ruled.hazards:
+            self._send_origins = ruled.origins or frozenset({origin_of(self.page.url)})
         if may_send:  # a page that still loads is that of an earlier action
-            self.repeats = not self._has_hazards and (self.repeats or not self.loads)
+            has_hazards = ruled is not None and bool(ruled.hazards)
+            self.repeats = not has_hazards and (self.repeats or not self.loads)
 
     @property
-    def _has_hazards(self) -> bool:
-        """True if the policy has ruled on hazards last."""
-        return self.judged is not None and bool(self.judged.hazards)
+    def ruled(self) -> PressFacts | None:
+        """The facts that the policy has ruled on for the running call.
+
+        They are empty for a call that it has not ruled on, and None for one outside of a supervisor, without a policy.
+        """
+        if self.judged_call is not None:
+            return self.judged
+        return PressFacts() if current_call().id else None
 
     def may_send(self, origin: str) -> bool:
         """Return whether the page may send a form to an origin.

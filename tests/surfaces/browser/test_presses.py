@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from callboard.surfaces import ToolError
@@ -154,6 +156,26 @@ def test_a_form_that_a_script_sends_is_ruled_on_the_second_time(page, shop):
     tab.do("click", link)
     tab.wait_for(text="Thank you")
     assert shop.orders[count:] == [{"name": "Ada"}]
+
+
+def test_call_without_a_ruling_of_its_own_sends_nothing(page, shop, monkeypatch):
+    form = "<form method='post' action='/confirm' target='_blank'><button>Go</button></form>"
+    tab, count = page(f"{form}<button onclick='document.forms[0].submit()'>Next</button>"), len(shop.orders)
+    monkeypatch.setattr("callboard.surfaces.browser._tab.current_call", lambda: SimpleNamespace(id="a supervisor's"))
+    with pytest.raises(ToolError, match="now it sends"):  # never ruled on
+        tab.do("click", "Go")
+    tab.do("click", "Next")
+    while not (notes := tab.look().notes):
+        pass
+    assert "tried to send a form" in notes[0]
+    assert len(shop.orders) == count
+    assert tab.hazards("click", "Go") == {"sends"}
+    tab.do("click", "Go")
+    while len(shop.orders) == count:
+        pass
+    with pytest.raises(ToolError, match="now it sends"):  # the ruling is used up
+        tab.do("click", "Go")
+    assert len(shop.orders) == count + 1
 
 
 def test_a_text_that_a_field_does_not_take_is_an_error(page):
