@@ -97,6 +97,8 @@ async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonVal
         nodes = [node for node, _ in await pressed_by_call(tab, tool, arguments)]
     elif arguments.get("control_id") or tool == "press":
         nodes = [(await _part(tab, tool, arguments))[0]]
+    if tool == "drag":
+        nodes.append((await tab.snapshot()).node(str(arguments["to"])))
     for node in filter(None, nodes):
         urls += await tab.run(_addresses_of(tab, node), LOOK_SECONDS)
     return [*urls, *(await judged_facts(tab, tool, arguments)).addresses]

@@ -129,6 +129,14 @@ def test_dragging_onto_a_bin_deletes(touched):
     assert tab.hazards("drag", "Go", to=tab.control("Delete").id) == {"deletes"}
 
 
+def test_dragging_names_the_page_that_a_control_is_dropped_on(touched, shop, run):
+    shop.pages["/inner"] = "<a href='https://bin.example/'>Delete</a>"
+    tab, _ = touched(f"<button draggable='true'>Go</button><iframe src='{shop.other_url}/inner'></iframe>")
+    arguments = {"control_id": tab.control("Go").id, "to": tab.control("Delete").id}
+    resources = run(tab.surface.resources(tab.target, "drag", arguments))
+    assert {f"origin:{shop.other_url}", "origin:https://bin.example"}.issubset(resources)
+
+
 def test_facts_of_presses_are_united():
     first = PressFacts(frozenset({Hazard.SENDS}), frozenset({EVIL}))
     assert first | PressFacts(addresses=frozenset({""})) == PressFacts(first.hazards, frozenset({"", EVIL}))
