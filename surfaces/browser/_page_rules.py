@@ -45,8 +45,8 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
         if scheme not in SCHEMES | _EMBEDDED:
             await route.abort("aborted")  # the page stays as it is
         elif request.is_navigation_request() and request.method not in {"GET", "HEAD"}:
-            senders = _senders(request, tabs)
-            if any(tab.may_send(origin_of(request.url)) for tab in senders):
+            senders, in_frame = _senders(request, tabs)
+            if any(tab.admit_form(origin_of(request.url), in_frame=in_frame) for tab in senders):
                 await route.continue_()
                 return
             for tab in senders:
@@ -58,13 +58,13 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
     await pages.route("**/*", rule)
 
 
-def _senders(request: Request, tabs: Mapping[Page, Tab]) -> list[Tab]:
-    """Return the tab of a request.
+def _senders(request: Request, tabs: Mapping[Page, Tab]) -> tuple[list[Tab], bool]:
+    """Return a request's tab, and whether it is for a frame.
 
     All tabs may have made one of a page that is about to open.
     """
     from playwright.async_api import Error
 
     with contextlib.suppress(Error, KeyError):  # the page has no frame yet, or no tab
-        return [tabs[request.frame.page]]
-    return list(tabs.values())
+        return [tabs[request.frame.page]], request.frame.parent_frame is not None
+    return list(tabs.values()), False

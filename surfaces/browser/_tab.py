@@ -113,6 +113,8 @@ class Tab:
         """The origins that the page may send forms to; None for all."""
         self._send_document = 0
         """The number of the document from which it may."""
+        self._sent: set[tuple[int, bool]] = set()
+        """The forms that it has sent since: the number of the document, and whether a frame in it showed the answer."""
         self.sent_by: dict[str, frozenset[str]] = {}
         """The addresses of forms that were stopped, by the control that was acted on before."""
         self._acted_on = ""
@@ -312,6 +314,7 @@ class Tab:
         self._acted_on = control_id
         self._send_document = self.documents[0]
         self._send_origins = frozenset()
+        self._sent.clear()
         if may_send and ruled is None:
             self._send_origins = None
         elif may_send and ruled is not None and Hazard.SENDS in ruled.hazards:
@@ -330,13 +333,21 @@ class Tab:
             return self.judged
         return PressFacts() if current_call().id else None
 
-    def may_send(self, origin: str) -> bool:
-        """Return whether the page may send a form to an origin.
+    def admit_form(self, origin: str, *, in_frame: bool = False) -> bool:
+        """Return whether the page may send a form to an origin now.
 
-        The last action was ruled as one that sends there. A document that came after it may send on, as logins do.
+        The last action was ruled as one that sends there. A document that came after it may send on, as logins do. Each
+        document may send one form, and one whose answer is shown in a frame, as some pages upload files. A redirect
+        that repeats a form is not asked about: it belongs to the same one.
         """
-        origins = self._send_origins
-        return origins is None or origin in origins or (bool(origins) and self.documents[0] != self._send_document)
+        origins, form = self._send_origins, (self.documents[0], in_frame)
+        if origins is None:
+            return True
+        is_open = origin in origins or (bool(origins) and self.documents[0] != self._send_document)
+        if not is_open or form in self._sent:
+            return False
+        self._sent.add(form)
+        return True
 
     def stop_form(self, url: str) -> None:
         """Note a form that was stopped.

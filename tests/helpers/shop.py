@@ -14,6 +14,7 @@ HOME = "/tmp/callboard-browser-test-"  # noqa: S108 - made with the mode 0700, a
 """The prefix of the home of a test's browser."""
 LOOPBACK = ("127.0.0.1:*", "localhost:*")
 """The hosts of the shop, as network rules allow them."""
+PRICES = {"Content-Disposition": 'attachment; filename="prices.csv"'}
 LIST = """<title>Shop</title><h1>The shop</h1>
 <form action="/" method="get"><input name="q" aria-label="Search"><button>Search</button></form>
 <table id="goods"><thead><tr><th>Item<th>Price</thead><tr><td>Kettle<td>24.50<tr><td>Cup<td>3.20
@@ -44,6 +45,10 @@ class Shop:
         """Further pages, by their paths."""
         self.redirects: dict[str, str] = {}
         """Addresses to go to instead, by the paths."""
+        self.posts_to: dict[str, tuple[int, str]] = {}
+        """Answers without a page to forms, by the paths: the status, and the address of a redirect."""
+        self.answers: dict[str, str] = {}
+        """Pages after forms, by the paths."""
         self.hanging = threading.Event()
         """Set once a page is asked for that never comes."""
         self.received = threading.Event()
@@ -61,13 +66,10 @@ class Shop:
                 path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
                 shop.hold(path)
                 if path in shop.redirects:
-                    self.send_response(302)
-                    self.send_header("Location", shop.redirects[path])
-                    self.send_header("Content-Length", "0")
-                    self.end_headers()
+                    self.answer(b"", status=302, Location=shop.redirects[path])
                     return
                 if path == "/prices.csv":
-                    self.answer(b"item,price\nkettle,24.50\n", "text/csv", 'attachment; filename="prices.csv"')
+                    self.answer(b"item,price\nkettle,24.50\n", "text/csv", **PRICES)
                     return
                 kind = "image/svg+xml" if path.endswith(".svg") else "text/html; charset=utf-8"
                 self.answer(shop.page(path, query).encode(), kind)
@@ -75,18 +77,24 @@ class Shop:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"] or 0))
                 shop.paths.append(f"POST {self.path}")
-                shop.orders.append({name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()})
-                if "multipart" in self.headers["Content-Type"]:
-                    shop.orders[-1] = {"body": body}
+                fields = {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}
+                shop.orders.append({"body": body} if "multipart" in self.headers["Content-Type"] else fields)
                 shop.hold(self.path)
-                self.answer(f"<title>Thanks</title><h1>Thank you</h1><p>Order {len(shop.orders)}".encode())
+                if self.path in shop.posts_to:
+                    status, address = shop.posts_to[self.path]
+                    self.answer(b"", status=status, Location=address)
+                    return
+                thanks = f"<title>Thanks</title><h1>Thank you</h1><p>Order {len(shop.orders)}"
+                self.answer(shop.answers.get(self.path, thanks).encode())
 
-            def answer(self, body: bytes, kind: str = "text/html; charset=utf-8", disposition: str = "") -> None:
-                self.send_response(200)
+            def answer(
+                self, body: bytes, kind: str = "text/html; charset=utf-8", status: int = 200, **headers: str
+            ) -> None:
+                self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
-                if disposition:
-                    self.send_header("Content-Disposition", disposition)
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
 

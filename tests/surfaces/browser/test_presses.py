@@ -158,6 +158,63 @@ def test_a_form_that_a_script_sends_is_ruled_on_the_second_time(page, shop):
     assert shop.orders[count:] == [{"name": "Ada"}]
 
 
+UPLOADS = """<iframe name="upload"></iframe><form method="post" action="/confirm" onsubmit="other.submit()">
+    <input name="name" value="Ada"><button>Go</button></form>
+    <form method="post" action="/confirm" id="other" target="upload"><input name="name" value="Eve"></form>"""
+REDIRECTED = """<form method="post" action="/again"><input name="name" value="Ada"><button>Go</button></form>"""
+
+
+def sent_by_press(page, shop, text):
+    """Press a button that was ruled on, and wait for the end of its page; give what the shop got."""
+    tab, count = page(text), len(shop.orders)
+    assert tab.hazards("click", "Go") == {"sends"}
+    tab.do("click", "Go")
+    tab.wait_for(text="Thank you")
+    return [order["name"] for order in shop.orders[count:]]
+
+
+def test_approved_press_sends_one_form(page, shop):
+    shop.posts_to["/quiet"] = 204, ""  # its page stays
+    form = "<form method='post' action='/quiet'><input name='name' value='{}'><button>{}</button></form>"
+    tab, count = page(form.format("Ada", "Go") + form.format("Eve", "Other")), len(shop.orders)
+    assert tab.hazards("click", "Go") == {"sends"}
+    tab.do("click", "Go")
+    while len(shop.orders) == count:
+        pass
+    tab.script("() => document.forms[1].submit()")
+    while not (notes := tab.look().notes):
+        pass
+    assert f"tried to send a form to {shop.url}/quiet" in notes[0]
+    assert [order["name"] for order in shop.orders[count:]] == ["Ada"]
+    assert tab.hazards("click", "Other") == {"sends"}
+    tab.do("click", "Other")
+    while len(shop.orders) == count + 1:
+        pass
+    assert shop.orders[-1]["name"] == "Eve"
+
+
+def test_approved_press_may_also_send_a_form_into_a_frame(page, shop):
+    names = sent_by_press(page, shop, UPLOADS)
+    assert sorted(names) == ["Ada", "Eve"]
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_form_that_a_redirect_repeats_is_one_form(page, shop, status):
+    shop.posts_to["/again"] = status, "/confirm"
+    names = sent_by_press(page, shop, REDIRECTED)
+    assert names == ["Ada", "Ada"]
+
+
+def test_each_page_after_an_approved_form_may_send_one(page, shop):
+    forms = "<form method='post' action='{}'><input name='name' value='{}'></form>"
+    submits = "<script>document.forms[0].submit()</script>"
+    for number in range(3):
+        shop.answers[f"/login{number}"] = forms.format(f"/login{number + 1}", number) + submits
+    text = "<form method='post' action='/login0'><input name='name' value='Ada'><button>Go</button></form>"
+    names = sent_by_press(page, shop, text)
+    assert names == ["Ada", "0", "1", "2"]
+
+
 def test_call_without_a_ruling_of_its_own_sends_nothing(page, shop, monkeypatch):
     form = "<form method='post' action='/confirm' target='_blank'><button>Go</button></form>"
     tab, count = page(f"{form}<button onclick='document.forms[0].submit()'>Next</button>"), len(shop.orders)
