@@ -41,6 +41,8 @@ _NEW = "new tab"
 """The name of work that adds a tab: lists of tabs wait for it."""
 _MOST_URL = 200
 """The characters of an address in a note."""
+_MOST_LOST_URL = 2_000
+"""The characters of the address of a crashed page in a note: as many as an agent has seen before."""
 
 
 class OpenBrowser:
@@ -342,7 +344,7 @@ class OpenBrowser:
         """
         _log.warning("the page in the tab %s of the browser has crashed; the tab is empty now", crashed.id)
         tab = await self._new_tab(crashed.owner, crashed.id, crashed.documents)
-        url = without_query(crashed.page.url)
+        url = _facts(crashed)["url"][:_MOST_LOST_URL]  # without its query, if an action with a hazard gave that
         tab.note(
             f"The page {url} has crashed, and this tab is empty now. Nothing was sent again; open can open it again."
         )

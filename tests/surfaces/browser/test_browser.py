@@ -414,10 +414,12 @@ def test_a_page_that_an_action_with_a_hazard_made_is_not_repeatable(visit, shop)
     assert not tab.tab.is_repeatable
 
 
-def test_a_tab_whose_page_crashes_is_empty_and_usable(surface, shop, run, tabs_of):
+@pytest.mark.parametrize(("repeatable", "query"), [(True, "?item=cup"), (False, "")])
+def test_a_tab_whose_page_crashes_is_empty_and_usable(surface, shop, run, tabs_of, repeatable, query):
     tab_id = run(surface._browser.new_tab("one")).id
     opened = next(opened for opened in tabs_of(surface) if opened.target.id == tab_id)
     opened.do("open", address=f"{shop.url}/order?item=cup")
+    opened.tab.is_repeatable = repeatable
     page = opened.tab.page
     page.once("crash", lambda _: crash.cancel())
     crash = asyncio.run_coroutine_threadsafe(crashing(page), page._loop)
@@ -425,7 +427,7 @@ def test_a_tab_whose_page_crashes_is_empty_and_usable(surface, shop, run, tabs_o
         crash.result(PATIENCE)
     look = opened.look()
     assert (look.window["url"], len(look.notes)) == ("about:blank", 1)
-    assert f"The page {shop.url}/order has crashed" in look.notes[0]
+    assert f"The page {shop.url}/order{query} has crashed" in look.notes[0]
     opened.do("open", address=f"{shop.url}/order?item=cup")
     assert opened.control("Send the order")
     assert opened.target.id == tab_id
