@@ -101,6 +101,11 @@ class PressFacts:
         return PressFacts(self.hazards | other.hazards, self.addresses | other.addresses)
 
 
+async def has_card_field(page: Page) -> bool:
+    """Return whether a page's document has a field for a card."""
+    return bool(await page.locator(f"xpath=//*[{_PAYS}]").count())
+
+
 async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> PressFacts:
     """Return the hazards of a press, and the addresses of its form.
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from callboard.messages import AgentKind
 from callboard.surfaces import committing, current_call
 from callboard.surfaces._tool_function import InDoubtError, ToolError
-from callboard.surfaces.browser._form_hazards import PressFacts, of_press
+from callboard.surfaces.browser._form_hazards import PressFacts, has_card_field, of_press
 from callboard.surfaces.browser._page_addresses import document_url, origin_of
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
@@ -263,7 +263,8 @@ async def commit(
     """
     if not answers:
         tab.check_no_dialog()
-        tab.begin(may_send=may_send, control_id="" if target is None else target.id)
+        pays = may_send and await tab.run(has_card_field(tab.page), LOOK_SECONDS)
+        tab.begin(may_send=may_send, control_id="" if target is None else target.id, pays=pays)
     call = current_call()
     if once and call.id:
         await asyncio.to_thread(call.note, BEGUN)

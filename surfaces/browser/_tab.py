@@ -120,6 +120,8 @@ class Tab:
         self._acted_on = ""
         self.repeats = True
         """Whether pages that come now may be loaded again unseen: no hazard of the last action stands against it."""
+        self._hazard_document = -1
+        """The number of the document in which an action had a hazard last."""
         self.is_repeatable = True
         """Whether the page that it shows may be."""
         self.boxes: dict[str, Box] | None = None
@@ -297,16 +299,18 @@ class Tab:
             msg = "the page shows no dialog"
             raise ToolError(msg)
         ruled, self.judged_call = self.ruled, None
-        self.repeats = self.repeats and not (accept and ruled is not None and ruled.hazards)
+        if accept and ruled is not None and ruled.hazards:
+            self._forbid_repeats()
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
 
-    def begin(self, *, may_send: bool, control_id: str) -> None:
+    def begin(self, *, may_send: bool, control_id: str, pays: bool) -> None:
         """Begin an action.
 
         Args:
             may_send: Whether the page may send the forms that the policy has ruled on.
             control_id: The control that it acts on; empty for none.
+            pays: Whether the page has a field for a card: a script may pay then, also by GET.
         """
         ruled = self.ruled
         self.dialogs = 0
@@ -319,9 +323,18 @@ class Tab:
             self._send_origins = None
         elif may_send and ruled is not None and Hazard.SENDS in ruled.hazards:
             self._send_origins = ruled.origins or frozenset({origin_of(self.page.url)})
-        if may_send:  # a page that still loads is that of an earlier action
-            has_hazards = ruled is not None and bool(ruled.hazards)
-            self.repeats = not has_hazards and (self.repeats or not self.loads)
+        if may_send and (pays or (ruled is not None and ruled.hazards)):
+            self._forbid_repeats()
+        elif may_send and not self.loads and self.documents[0] != self._hazard_document:
+            self.repeats = True  # a page that still loads is that of an earlier action
+
+    def _forbid_repeats(self) -> None:
+        """Note that an action has a hazard.
+
+        Pages that its document opens later, by a script that waits, may be its effect too.
+        """
+        self.repeats = False
+        self._hazard_document = self.documents[0]
 
     @property
     def ruled(self) -> PressFacts | None:

@@ -414,6 +414,34 @@ def test_a_page_that_an_action_with_a_hazard_made_is_not_repeatable(visit, shop)
     assert not tab.tab.is_repeatable
 
 
+CARD = (
+    "<form id='f' action='/paid'><input name='card' autocomplete='cc-number' value='4111'><button>Pay</button></form>"
+)
+DELAYED = {
+    "by a script": ("<button onclick='f.submit()'>Next</button>", ["Next"]),
+    "by its address": ("<button onclick=\"location = '/paid?card=4111'\">Next</button>", ["Next"]),
+    "after the next action": ("<a href='javascript:f.requestSubmit()'>Next</a>", ["Wait", "Next"]),
+    "without its field": (
+        """<script>f.onsubmit = () => { f.remove(); return false }</script>
+        <button onclick="location = '/paid?card=4111'">Next</button>""",
+        ["Pay", "Wait", "Next"],
+    ),
+}
+"""Pages that pay by GET, and their buttons in the order in which they are pressed."""
+
+
+@pytest.mark.parametrize(("text", "names"), DELAYED.values(), ids=DELAYED)
+def test_a_payment_by_get_that_a_script_sends_is_not_repeatable(visit, shop, text, names):
+    shop.pages["/checkout"] = f"{CARD}<button>Wait</button>{text}"
+    tab = visit(f"{shop.url}/checkout")
+    assert tab.tab.is_repeatable
+    for name in names:
+        tab.hazards("click", name)
+        tab.do("click", name)
+    tab.wait_for(address="*/paid?card=4111")
+    assert not tab.tab.is_repeatable
+
+
 @pytest.mark.parametrize(("repeatable", "query"), [(True, "?item=cup"), (False, "")])
 def test_a_tab_whose_page_crashes_is_empty_and_usable(surface, shop, run, tabs_of, repeatable, query):
     tab_id = run(surface._browser.new_tab("one")).id
