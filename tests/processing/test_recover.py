@@ -10,6 +10,7 @@ from callboard import tool
 from callboard.actors.states import Unfinished, evolve
 from callboard.messages import (
     Action,
+    ActionFacts,
     AgentKind,
     Answered,
     CommandResult,
@@ -415,6 +416,19 @@ async def test_approval_from_before_the_crash_still_holds(left):
     here, run = left(results=(done(0),), settings={"policy": policy}, step={"approved": "approved", "resumed": True})
     returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == ["b", "c"]
+    assert returned.record.resumed
+
+
+@pytest.mark.parametrize(("shown", "texts"), [((), []), (("unknown",), ["b", "c"])])
+async def test_approval_from_before_the_crash_holds_for_what_was_shown(left, shown, texts):
+    facts = ActionFacts(resources=shown)
+    actions = [action(text).model_copy(update={"facts": facts}) for text in TEXTS]
+    policy = [{"verdict": "approve", "resource": ["*"]}]
+    step = {"approved": "approved", "resumed": True}
+    here, run = left(actions=actions, results=(done(0),), settings={"policy": policy}, step=step)
+    returned = await here.pipeline.process_recovered(run)
+    assert here.surface.texts == texts
+    assert [held.facts.resources for held in returned.held] == [("unknown",)] * (2 - len(texts))
     assert returned.record.resumed
 
 
