@@ -69,7 +69,7 @@ async def _facts(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> Pre
     if tool == "drag":
         goal = (await tab.snapshot()).node(str(arguments["to"]))
         facts |= PressFacts(frozenset(of_words(goal) if goal is not None else ()))
-    sent = tab.sent_by.get(str(arguments.get("control_id") or ""), frozenset())
+    sent = tab.forms.stopped.get(str(arguments.get("control_id") or ""), frozenset())
     return facts | PressFacts(frozenset({Hazard.SENDS} if sent else ()), sent)
 
 

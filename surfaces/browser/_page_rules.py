@@ -46,11 +46,12 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
             await route.abort("aborted")  # the page stays as it is
         elif request.is_navigation_request() and request.method not in {"GET", "HEAD"}:
             senders, in_frame = _senders(request, tabs)
-            if any(tab.admit_form(origin_of(request.url), in_frame=in_frame) for tab in senders):
+            origin = origin_of(request.url)
+            if any(tab.forms.admit(origin, tab.documents[0], in_frame=in_frame) for tab in senders):
                 await route.continue_()
                 return
             for tab in senders:
-                tab.stop_form(request.url)
+                tab.note(tab.forms.stop(request.url))
             await route.abort("aborted")
         else:
             await route.continue_()

@@ -17,6 +17,7 @@ from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS, PageLooks
 from callboard.surfaces.browser._playwright_errors import as_tool_error
+from callboard.surfaces.browser._sent_forms import SentForms
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -109,15 +110,7 @@ class Tab:
         """The facts of the call that the policy has ruled on last; None before the first."""
         self.judged_call: tuple[str, dict[str, JsonValue]] | None = None
         """The tool and arguments of that call, until an action begins."""
-        self._send_origins: frozenset[str] | None = frozenset()
-        """The origins that the page may send forms to; None for all."""
-        self._send_document = 0
-        """The number of the document from which it may."""
-        self._sent: set[tuple[int, bool]] = set()
-        """The forms that it has sent since: the number of the document, and whether a frame in it showed the answer."""
-        self.sent_by: dict[str, frozenset[str]] = {}
-        """The addresses of forms that were stopped, by the control that was acted on before."""
-        self._acted_on = ""
+        self.forms = SentForms()
         self.repeats = True
         """Whether pages that come now may be loaded again unseen: no hazard of the last action stands against it."""
         self._hazard_document = -1
@@ -193,7 +186,7 @@ class Tab:
         whole, frames = self.documents
         if frame is self.page.main_frame:
             if is_new:
-                self.sent_by.clear()
+                self.forms.stopped.clear()
             self.documents = (whole + is_new, frames + is_new)
             self.is_repeatable = self.repeats and (is_new or self.is_repeatable)
         else:
@@ -315,14 +308,12 @@ class Tab:
         ruled = self.ruled
         self.dialogs = 0
         self.judged_call = None
-        self._acted_on = control_id
-        self._send_document = self.documents[0]
-        self._send_origins = frozenset()
-        self._sent.clear()
+        origins: frozenset[str] | None = frozenset()
         if may_send and ruled is None:
-            self._send_origins = None
+            origins = None
         elif may_send and ruled is not None and Hazard.SENDS in ruled.hazards:
-            self._send_origins = ruled.origins or frozenset({origin_of(self.page.url)})
+            origins = ruled.origins or frozenset({origin_of(self.page.url)})
+        self.forms.begin(origins, self.documents[0], control_id)
         if may_send and (pays or (ruled is not None and ruled.hazards)):
             self._forbid_repeats()
         elif may_send and not self.loads and self.documents[0] != self._hazard_document:
@@ -345,35 +336,6 @@ class Tab:
         if self.judged_call is not None:
             return self.judged
         return PressFacts() if current_call().id else None
-
-    def admit_form(self, origin: str, *, in_frame: bool = False) -> bool:
-        """Return whether the page may send a form to an origin now.
-
-        The last action was ruled as one that sends there. A document that came after it may send on, as logins do. Each
-        document may send one form, and one whose answer is shown in a frame, as some pages upload files. A redirect
-        that repeats a form is not asked about: it belongs to the same one.
-        """
-        origins, form = self._send_origins, (self.documents[0], in_frame)
-        if origins is None:
-            return True
-        is_open = origin in origins or (bool(origins) and self.documents[0] != self._send_document)
-        if not is_open or form in self._sent:
-            return False
-        self._sent.add(form)
-        return True
-
-    def stop_form(self, url: str) -> None:
-        """Note a form that was stopped.
-
-        A script may have sent it for the control that was acted on last.
-        """
-        way_out = ""
-        if self._acted_on:
-            self.sent_by[self._acted_on] = self.sent_by.get(self._acted_on, frozenset()) | {url}
-            way_out = (
-                f" If the action on {self._acted_on} was meant to send it, repeat it: it is ruled on as such then."
-            )
-        self.note(f"The page tried to send a form to {url} by itself; it was stopped.{way_out}")
 
     def check_no_dialog(self) -> None:
         """Check that no dialog of the page waits for an answer.
