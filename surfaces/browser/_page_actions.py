@@ -67,7 +67,8 @@ _PUT = """(field, [text, adds]) => {
     if (!kind) throw new Error('not an <input>');
     const value = Object.getOwnPropertyDescriptor(kind.prototype, 'value');
     value.set.call(field, (adds ? value.get.call(field) : '') + text);
-    for (const name of ['input', 'change']) field.dispatchEvent(new Event(name, {bubbles: true}));
+    for (const name of ['input', 'change'])  // those of a browser differ in this, too
+        field.dispatchEvent(new Event(name, {bubbles: true, composed: name === 'input'}));
 }"""
 
 

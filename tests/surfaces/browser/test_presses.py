@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard.surfaces import ToolError
+from callboard.surfaces.browser._page_actions import put
 
 COUNT = "<title>0</title><script>window.addEventListener('click', () => { document.title = +document.title + 1 }, true)"
 
@@ -91,6 +92,24 @@ def test_a_page_that_listens_to_keys_gets_those_of_a_text(page):
     tab = page("<title>x</title><input aria-label='Line' onkeydown='document.title += `-${event.code}`'>")
     tab.do("type", "Line", text="rm a")
     assert tab.look().window["title"] == "x-End-KeyR-KeyM-Space-KeyA"
+
+
+def test_a_text_without_keys_has_the_events_of_one_with_keys(page):
+    """Secrets are put in so. Of their events only `input` leaves a shadow root, as those of the browser."""
+    tab = page(
+        "<title>x</title><div id='host'></div><script>const root = host.attachShadow({mode: 'open'});"
+        "root.innerHTML = '<input>'; for (const kind of ['input', 'change'])"
+        "for (const [part, name] of [[document, 'out'], [root, 'in']])"
+        "part.addEventListener(kind, () => document.title += ` ${name}-${kind}`)</script>"
+    )
+    field = tab.run(tab.tab.page.locator("input").element_handle())
+    tab.run(put(field, "a"))
+    events = tab.look().window["title"]
+    assert events == "x in-input out-input in-change"
+    tab.script("() => { document.title = 'x' }")
+    tab.run(field.type("b"))
+    tab.run(field.evaluate("field => field.blur()"))
+    assert tab.look().window["title"] == events
 
 
 SENT_BY_SCRIPT = "<form onsubmit='return false'><input aria-label='Text'><button>Send message</button></form>"
