@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from callboard.surfaces import ToolError
@@ -80,6 +82,31 @@ def test_a_text_is_typed_into_fields_only(page):
     part = next(control for control in tab.look().controls if control.kind == "textbox")
     tab.do("type", part, text=" a b")
     assert tab.script("() => document.querySelector('p').textContent") == "x a b"
+
+
+ENDS = {
+    "a text area": ("<textarea aria-label=x>one\ntwo\n\nthree</textarea>", "textbox", "one\ntwo\n\nthree a b"),
+    "a paragraph": ("<div contenteditable><p>one<p>two", "paragraph", "one a b\n\ntwo"),
+    "a whole editor": ("<div contenteditable role=textbox><p>one<p>two", "textbox", "one\n\ntwo a b"),
+    "a part of a line": ("<div contenteditable><b role=textbox>one</b><i> two", "textbox", "one a b two"),
+    "an empty paragraph": ("<div contenteditable><p>one<p role=textbox><br>", "textbox", "one\n\n\u00a0a b"),
+    "a line with a break": ("<div contenteditable role=textbox>one<div>two<br></div>", "textbox", "one\ntwo a b"),
+}
+SHADOW_ROOT = "document.querySelector('div').attachShadow({mode: 'open'})"
+
+
+@pytest.mark.parametrize(("text", "role", "result"), ENDS.values(), ids=ENDS.keys())
+@pytest.mark.parametrize("root", ["document.querySelector('div')", SHADOW_ROOT], ids=["page", "shadow root"])
+def test_a_text_is_typed_at_the_end_of_the_part(page, text, role, result, root):
+    tab = page("<div></div><script>window.pressed = []; onkeydown = event => pressed.push(event.code)</script>")
+    tab.script(f"() => {{ window.root = {root}; root.innerHTML = {json.dumps(text)} }}")
+    tab.script("() => root.firstElementChild.focus()")
+    snapshot = tab.run(tab.tab.snapshot())
+    part = next(node for node in snapshot.nodes if node.role == role)
+    tab.do("type", snapshot._control(part), text=" a b")
+    result_text = tab.script("() => root.firstElementChild.value ?? root.firstElementChild.innerText")
+    assert result_text.rstrip("\n").replace("\u00a0", " ") == result.replace("\u00a0", " ")
+    assert tab.script("() => pressed")[-4:] == ["Space", "KeyA", "Space", "KeyB"]
 
 
 def test_a_space_presses_no_button_that_gets_the_focus_meanwhile(page):
