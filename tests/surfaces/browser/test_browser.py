@@ -450,6 +450,40 @@ def test_back_does_not_open_a_page_that_a_form_made(visit, shop):
     assert len(shop.orders) == count + 1
 
 
+@pytest.fixture
+def asking_tab(visit, shop):
+    """Give a tab with a page that asks before it is left."""
+    shop.pages["/draft"] = """<title>Draft</title><input aria-label="Text">
+        <script>onbeforeunload = event => event.preventDefault()</script>"""
+    tab = visit(shop.url)
+    tab.do("open", address=f"{shop.url}/draft")
+    tab.do("fill", "Text", text="unsaved")
+    tab.do("press", "Text", keys="x")  # browsers let a page ask only after a key or a click
+    return tab
+
+
+def test_back_goes_on_when_the_dialog_of_the_page_is_accepted(asking_tab, shop):
+    answer = asking_tab.do("back")
+    assert answer["url"] == f"{shop.url}/draft"
+    assert "accept_dialog leaves it, dismiss_dialog stays" in answer["dialog"]
+    assert asking_tab.look().window["dialog"]["kind"] == "beforeunload"
+    with pytest.raises(ToolError, match="accept_dialog or dismiss_dialog answers it"):
+        asking_tab.do("back")
+    asking_tab.do("accept_dialog")
+    asking_tab.wait_for(control="Search")
+
+
+def test_a_page_stays_when_its_dialog_is_dismissed(asking_tab, shop):
+    asking_tab.do("back")
+    asking_tab.do("dismiss_dialog")
+    assert asking_tab.control("Text").detail["value"] == "unsavedx"
+    assert "dismiss_dialog stays" in asking_tab.do("open", address=f"{shop.url}/order")["dialog"]
+    asking_tab.do("dismiss_dialog")
+    assert "dismiss_dialog stays" in asking_tab.do("back")["dialog"]
+    asking_tab.do("accept_dialog")
+    asking_tab.wait_for(control="Search")
+
+
 def test_the_wheel_and_the_pointer_move(visit, shop):
     shop.pages["/far"] = (
         "<title>far</title><div style='height: 3000px' onmousemove=\"document.title = 'moved'\">"
