@@ -105,7 +105,7 @@ async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonVal
 async def _addresses_of(tab: Tab, node: PageNode) -> list[str]:
     """Return the addresses of a part's frames and link."""
     with as_tool_error():
-        handles = await tab.page.locator(f"aria-ref={node.ref}").element_handles()
+        handles = await tab.page.locator(node.selector).element_handles()
         frame = await handles[0].owner_frame() if handles else None
         if frame is None:
             return [""]

@@ -8,6 +8,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from callboard.surfaces.browser._drawn_boxes import find_labels
 from callboard.surfaces.browser._page_snapshot import Inset, PageSnapshot
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ class PageLooks:
             suffixes=(page_suffix, frame_suffix),
             insets=insets,
         )
-        return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
+        snapshot = await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
+        with contextlib.suppress(Exception):  # as below
+            await find_labels(self._page, snapshot)
+        return snapshot
 
     async def _fields(self, kind: str) -> set[str] | None:
         """Return the refs of all fields of a type without a role.
