@@ -290,7 +290,7 @@ async def commit(
     """
     if not answers:
         tab.check_no_dialog()
-        tab.begin(may_send=may_send, control_id="" if target is None else target.id)
+        tab.begin(may_send=may_send)
     call = current_call()
     if once and call.id:
         await asyncio.to_thread(call.note, BEGUN)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
-    from pydantic import JsonValue
 
     from callboard.messages import Box
     from callboard.network import NetworkRules
@@ -106,15 +105,16 @@ class Tab:
         """Things that were refused since the last observation."""
         self.judged: PressFacts | None = None
         """The facts of the call that the policy has ruled on last; None without a policy."""
-        self.judged_call: tuple[str, dict[str, JsonValue]] | None = None
+        self.judged_call: tuple[str, str] | None = None
         """The tool and arguments of that call, until an action begins."""
         self._send_origins: frozenset[str] | None = frozenset()
         """The origins that the page may send forms to; None for all."""
         self._send_document = 0
         """The number of the document from which it may."""
-        self.sent_by: dict[str, frozenset[str]] = {}
-        """The addresses of forms that were stopped, by the control that was acted on before."""
-        self._acted_on = ""
+        self.sent_by: dict[tuple[str, str], frozenset[str]] = {}
+        """The addresses of forms that were stopped, by the call that had acted before."""
+        self._acted: tuple[str, str] | None = None
+        """The call that acted last, if the page may send the forms that the policy rules on for it."""
         self.repeats = True
         """Whether pages that come now may be loaded again unseen: no hazard of the last action stands against it."""
         self.is_repeatable = True
@@ -297,16 +297,14 @@ class Tab:
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
 
-    def begin(self, *, may_send: bool, control_id: str) -> None:
+    def begin(self, *, may_send: bool) -> None:
         """Begin an action.
 
         Args:
             may_send: Whether the page may send the forms that the policy has ruled on.
-            control_id: The control that it acts on; empty for none.
         """
         self.dialogs = 0
-        self.judged_call = None
-        self._acted_on = control_id
+        self._acted, self.judged_call = self.judged_call if may_send else None, None
         self._send_document = self.documents[0]
         self._send_origins = frozenset()
         if may_send and self.judged is None:
@@ -332,13 +330,14 @@ class Tab:
     def stop_form(self, url: str) -> None:
         """Note a form that was stopped.
 
-        A script may have sent it for the control that was acted on last.
+        A script may have sent it for the call that acted last.
         """
         way_out = ""
-        if self._acted_on:
-            self.sent_by[self._acted_on] = self.sent_by.get(self._acted_on, frozenset()) | {url}
+        if self._acted is not None:
+            self.sent_by[self._acted] = self.sent_by.get(self._acted, frozenset()) | {url}
             way_out = (
-                f" If the action on {self._acted_on} was meant to send it, repeat it: it is ruled on as such then."
+                f" If the last {self._acted[0]} was meant to send it, repeat it with the same arguments: it is ruled "
+                "on as such then."
             )
         self.note(f"The page tried to send a form to {url} by itself; it was stopped.{way_out}")
 

@@ -194,10 +194,40 @@ def test_a_form_that_a_script_sends_is_ruled_on_the_second_time(page, shop):
     tab.do("click", link)
     while not (notes := tab.look().notes):
         pass
-    assert f"If the action on {link.id} was meant to send it, repeat it" in notes[0]
+    assert "If the last click was meant to send it, repeat it with the same arguments" in notes[0]
     assert len(shop.orders) == count
     assert tab.hazards("click", link) == {"sends"}
     tab.do("click", link)
+    tab.wait_for(text="Thank you")
+    assert shop.orders[count:] == [{"name": "Ada"}]
+
+
+WITHOUT_CONTROL = {
+    "press": {"keys": "Enter"},
+    "press_keys": {"keys": "Return"},
+    "type_text": {"text": "a\n"},
+    "click_at": {"x": 300, "y": 300},
+}
+
+
+@pytest.mark.parametrize(("tool", "arguments"), WITHOUT_CONTROL.items(), ids=WITHOUT_CONTROL.keys())
+def test_a_form_sent_by_a_call_without_a_control_is_ruled_on_too(page, shop, tool, arguments):
+    tab, count = (
+        page(
+            "<body onclick='f.submit()' onkeydown='if (event.key === `Enter`) f.submit()'>"
+            "<textarea autofocus></textarea><form method='post' action='/confirm' id='f'>"
+            "<input name='name' value='Ada'></form>"
+        ),
+        len(shop.orders),
+    )
+    assert tab.hazards(tool, **arguments) == set()
+    tab.do(tool, **arguments)
+    while not (notes := tab.look().notes):
+        pass
+    assert f"If the last {tool} was meant to send it" in notes[0]
+    assert tab.hazards("press_keys", keys="Tab") == set()
+    assert tab.hazards(tool, **arguments) == {"sends"}
+    tab.do(tool, **arguments)
     tab.wait_for(text="Thank you")
     assert shop.orders[count:] == [{"name": "Ada"}]
 
