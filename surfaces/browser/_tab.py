@@ -132,7 +132,7 @@ class Tab:
         self._opening: list[float] = []
         """The times at which it began to open other tabs that are not there yet."""
         self._dialog_opened = asyncio.Event()
-        self._looks = PageLooks(page, lambda: bool(self.loads), lambda: self.documents)
+        self._looks = PageLooks(page, session, lambda: bool(self.loads), lambda: self.documents)
         for event, handler in (
             ("dialog", self._on_dialog),
             ("download", self._on_download),

@@ -224,4 +224,5 @@ def watch(debugging_port: str, run: Any) -> Iterator[Callable[[str], OpenedTab]]
                 time.sleep(0.02)
             raise AssertionError(tab_id)
 
+        watched.surface = view
         yield watched
