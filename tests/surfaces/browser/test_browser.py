@@ -119,7 +119,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize(("script", "reason"), PROBLEMS.values(), ids=PROBLEMS.keys())
-def test_a_control_that_is_not_ready_is_not_clicked(visit, shop, script, reason):
+def test_a_control_that_is_not_ready_is_not_clicked(visit, shop, quick_checks, script, reason):
     shop.pages["/b"] = "<title>b</title><button id=b onclick=\"document.title = 'hit'\">Go</button>"
     tab = visit(f"{shop.url}/b")
     button = tab.control("Go")
@@ -538,13 +538,14 @@ def test_a_tab_closes_though_the_browser_loses_the_first_command(visit, shop, ru
     assert page.is_closed()
 
 
-def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run):
+def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run, monkeypatch):
+    monkeypatch.setattr("callboard.surfaces.browser._tab._STALL_SECONDS", 0.1)
     tab = visit(shop.url).tab
     tab._loading[tab.page.main_frame] = (time.monotonic(), "http://127.0.0.1/")
 
     async def answer() -> str:
         tab._loading.clear()
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(0.3)
         return "answer"
 
     assert run(tab.run(answer(), PATIENCE)) == "answer"
@@ -552,7 +553,7 @@ def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run):
 
 def test_a_click_that_a_page_does_not_answer_is_in_doubt(visit, shop, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.browser._control_tools.ACTION_MS", 300)
-    shop.pages["/stuck"] = "<button onclick='for (const end = Date.now() + 1500; Date.now() < end;);'>Go</button>"
+    shop.pages["/stuck"] = "<button onclick='for (const end = Date.now() + 900; Date.now() < end;);'>Go</button>"
     tab = visit(f"{shop.url}/stuck")
     with pytest.raises(InDoubtError, match="in doubt"):
         tab.do("click", "Go")

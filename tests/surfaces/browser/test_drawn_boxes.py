@@ -43,7 +43,7 @@ def box_of(tab):
 
 
 @pytest.mark.parametrize("text", BOXES.values(), ids=BOXES.keys())
-def test_a_drawn_box_is_checked_clicked_and_pressed(page, text):
+def test_a_drawn_box_is_checked_clicked_and_pressed(page, quick_checks, text):
     tab = page(text)
     for tool, arguments, is_checked in (
         ("check", {}, True),
@@ -63,14 +63,14 @@ def test_a_drawn_radio_button_is_chosen(page):
     assert tab.control("large").states == ("checked", "focused")
 
 
-def test_a_drawn_box_behind_another_part_is_not_checked(page):
+def test_a_drawn_box_behind_another_part_is_not_checked(page, quick_checks):
     tab = page(f"{BOXES['no area']}<div style='position: fixed; inset: 0'>Wait</div>")
     with pytest.raises(ToolError, match=r"checkbox 'One.*' is covered by another part of the page \(<div"):
         tab.do("check", box_of(tab))
     assert box_of(tab).states == ()
 
 
-def test_a_press_on_a_label_presses_no_button_around_it(page):
+def test_a_press_on_a_label_presses_no_button_around_it(page, quick_checks):
     inner = "<button onclick=\"document.title = 'pressed'\"><label for=a>Pay now</label></button>"
     tab = page(f"<input type=checkbox id=a style='position: absolute; left: -99px'>{inner}")
     with pytest.raises(ToolError, match="off the screen"):

@@ -60,17 +60,18 @@ def test_an_operator_does_not_press_what_changes_under_the_pointer(page):
     assert tab.look().window["title"] == "0"
 
 
-@pytest.mark.parametrize("keys", [" ", "\n", "\r", "space", "Return", "NumpadEnter", "shift+\n"])
-def test_each_name_of_a_key_is_ruled_on(page, keys):
+def test_each_name_of_a_key_is_ruled_on(page):
     tab = page("<button>Pay now</button>")
-    assert tab.hazards("press", "Pay now", keys=keys) == {"spends"}
+    button = tab.control("Pay now")
+    for keys in (" ", "\n", "\r", "space", "Return", "NumpadEnter", "shift+\n"):
+        assert tab.hazards("press", button, keys=keys) == {"spends"}, keys
 
 
-@pytest.mark.parametrize("keys", ["Entr", "ctrl+Enterr", "NumpadEnter2", "\x00"])
-def test_a_key_by_another_name_is_refused(page, keys):
+def test_a_key_by_another_name_is_refused(page):
     tab = page("<input aria-label='Field'>")
-    with pytest.raises(ToolError, match="there is no key"):
-        tab.do("press", "Field", keys=keys)
+    for keys in ("Entr", "ctrl+Enterr", "NumpadEnter2", "\x00"):
+        with pytest.raises(ToolError, match="there is no key"):
+            tab.do("press", "Field", keys=keys)
 
 
 def test_a_text_is_typed_into_fields_only(page):
