@@ -243,7 +243,8 @@ def test_conversations_have_contexts_of_their_own(surface, shop, run):
     assert not surface._browser._contexts.keys() & {"one", "other"}
 
 
-def test_a_page_is_busy_until_a_slow_answer_is_there(visit, shop, run):
+def test_a_page_is_busy_until_a_slow_answer_is_there(visit, shop, run, monkeypatch):
+    monkeypatch.setattr("callboard.surfaces.browser._tab._STALL_SECONDS", 0.2)
     tab = visit(shop.url)
     tab.control("Read the news")
     shop.hanging.clear()
