@@ -87,9 +87,12 @@ class OpenBrowser:
     async def _start(self) -> None:
         from playwright.async_api import async_playwright
 
-        if self._held is not None:
-            await self._held.open(self._launch.launch_options(), self._grace)
-        self._playwright = await async_playwright().start()
+        playwright = asyncio.ensure_future(async_playwright().start())  # meanwhile: it takes as long as a browser
+        try:
+            if self._held is not None:
+                await self._held.open(self._launch.launch_options(), self._grace)
+        finally:
+            self._playwright = await playwright
         chromium, seconds = self._playwright.chromium, _CONNECT_SECONDS * 1000
         with as_tool_error():
             if self._held is not None:
