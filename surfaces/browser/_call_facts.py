@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from callboard.messages import Hazard
@@ -34,7 +35,7 @@ async def judge(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> Pres
     """
     tab.judged_call = None
     tab.judged = await _facts(tab, tool, arguments)
-    tab.judged_call = _unbound_call(tool, arguments)
+    tab.judged_call = _call_key(tool, arguments)
     return tab.judged
 
 
@@ -46,14 +47,17 @@ async def judged_facts(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) 
     Raises:
         ToolError: If the tab does not answer.
     """
-    if tab.judged is not None and tab.judged_call == _unbound_call(tool, arguments):
+    if tab.judged is not None and tab.judged_call == _call_key(tool, arguments):
         return tab.judged
     return await _facts(tab, tool, arguments)
 
 
-def _unbound_call(tool: str, arguments: Mapping[str, JsonValue]) -> tuple[str, dict[str, JsonValue]]:
-    """Return a call without its tab, which only rules name."""
-    return tool, {name: value for name, value in arguments.items() if name != "tab"}
+def _call_key(tool: str, arguments: Mapping[str, JsonValue]) -> tuple[str, str]:
+    """Return a call's tool, and its arguments without the tab.
+
+    Only rules name that.
+    """
+    return tool, json.dumps({name: value for name, value in arguments.items() if name != "tab"}, sort_keys=True)
 
 
 async def _facts(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> PressFacts:
@@ -69,7 +73,7 @@ async def _facts(tab: Tab, tool: str, arguments: Mapping[str, JsonValue]) -> Pre
     if tool == "drag":
         goal = (await tab.snapshot()).node(str(arguments["to"]))
         facts |= PressFacts(frozenset(of_words(goal) if goal is not None else ()))
-    sent = tab.forms.stopped.get(str(arguments.get("control_id") or ""), frozenset())
+    sent = tab.forms.stopped.get(_call_key(tool, arguments), frozenset())
     return facts | PressFacts(frozenset({Hazard.SENDS} if sent else ()), sent)
 
 
@@ -107,7 +111,7 @@ async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonVal
 async def _addresses_of(tab: Tab, node: PageNode) -> list[str]:
     """Return the addresses of a part's frames and link."""
     with as_tool_error():
-        handles = await tab.page.locator(f"aria-ref={node.ref}").element_handles()
+        handles = await tab.page.locator(node.selector).element_handles()
         frame = await handles[0].owner_frame() if handles else None
         if frame is None:
             return [""]

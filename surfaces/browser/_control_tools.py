@@ -40,7 +40,24 @@ if TYPE_CHECKING:
     from callboard.surfaces.browser._page_actions import Tabs
 
 Keys = Annotated[str, Field(min_length=1, max_length=50, description="Enter, Tab, Escape, ArrowDown, ctrl+a …")]
-_HAS_FOCUS = "field => field.getRootNode().activeElement === field"
+_HAS_FOCUS = """part => {
+    const active = part.getRootNode().activeElement;
+    return active === part || !!active?.isContentEditable && active.contains(part);
+}"""
+_TO_END = """part => {
+    if (!part.isContentEditable) {
+        if (part instanceof HTMLTextAreaElement) part.setSelectionRange(part.value.length, part.value.length);
+        return false;
+    }
+    let editor = part;
+    while (editor.parentElement?.isContentEditable) editor = editor.parentElement;
+    editor.focus();
+    const selection = part.getRootNode().getSelection();
+    selection.selectAllChildren(part);
+    selection.collapseToEnd();
+    return true;
+}"""
+"""Move the cursor to the end of a part of an editor, or of a text area; return whether it is the first."""
 _LETTERS_MS = 5
 """The time between two typed letters, in milliseconds, so that suggestions of a page keep up."""
 MOST_LETTERS = 10_000
@@ -83,10 +100,12 @@ async def _takes_text(handle: ElementHandle) -> bool:
 async def _type(keyboard: Keyboard, handle: ElementHandle, text: str) -> None:
     """Type a text at the end of an element's own one.
 
+    End alone goes to the end of the line, and Ctrl+End to that of a whole editor.
+
     If the page gives another part the focus meanwhile, spaces are put in without their key, which presses a button.
     """
-    await handle.focus()
-    await handle.press("End")
+    if not await handle.evaluate(_TO_END):
+        await handle.press("End")
     for part in re.split("( )", text):
         if part == " " and not await handle.evaluate(_HAS_FOCUS):
             await keyboard.insert_text(part)

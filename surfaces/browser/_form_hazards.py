@@ -119,7 +119,7 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
     """
     is_field = enters and node.role in ENTERED
     paths, submitter = (_ENTER, _ENTER_FIELD) if is_field else (_PRESSED, _SUBMITTER)
-    element = page.locator(f"aria-ref={node.ref}")
+    element = page.locator(node.selector)
     with as_tool_error():
         counts = await asyncio.gather(
             *(element.locator(f"xpath={path}").count() for path in (*paths.values(), submitter + _NAVIGATES))

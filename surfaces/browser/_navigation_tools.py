@@ -110,7 +110,14 @@ async def open_address(tab: Tab, address: str) -> Answer:
     if refusal:
         msg = f"{url} can't be opened: {refusal}"
         raise ToolError(msg)
-    return {"url": tab.page.url, **({"status": status} if status >= 400 else {})}
+    return {"url": tab.page.url, **({"status": status} if status >= 400 else {}), **_held_by(tab)}
+
+
+def _held_by(tab: Tab) -> Answer:
+    """Return the dialog that keeps the page from being left, if any."""
+    if tab.dialog is None or tab.dialog.type != "beforeunload":
+        return {}
+    return {"dialog": "the page asks before it is left: accept_dialog leaves it, dismiss_dialog stays on it"}
 
 
 class NavigationTools:
@@ -154,10 +161,11 @@ class NavigationTools:
             raise
         finally:
             page.remove_listener("request", requested)
-        if not went and page.url == url:
+        held_by = _held_by(opened)
+        if not (went or held_by) and page.url == url:
             msg = "there is no page before this one"
             raise ToolError(msg)
-        return {"url": page.url}
+        return {"url": page.url, **held_by}
 
     @tool(effect=Effect.ONCE, takes_disabled=True)
     async def scroll(

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
-import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from callboard.config import HostLog, write_own
+from callboard.config import HostLog
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.browser._context_networks import ContextNetworks
 from callboard.surfaces.browser._held_browser import HeldBrowser
 from callboard.surfaces.browser._launch import SHARED
 from callboard.surfaces.browser._network_guard import guard_documents
-from callboard.surfaces.browser._page_addresses import without_query
 from callboard.surfaces.browser._page_rules import BLANK, apply_page_rules, is_page
 from callboard.surfaces.browser._playwright_errors import as_tool_error, reason_for_model
 from callboard.surfaces.browser._tab import Tab
+from callboard.surfaces.browser._tab_record import TabRecord, tab_facts
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
@@ -32,10 +29,6 @@ if TYPE_CHECKING:
 _log = HostLog()
 _CONNECT_SECONDS = 30.0
 _REOPEN_SECONDS = 30.0
-_MOST_REOPENED = 50
-"""The tabs of an earlier process that are opened again where its browser has ended."""
-_END_SECONDS = 5.0
-"""The time in which the end of a browser is noticed, after its tabs have ended."""
 _ID_LENGTH = 6
 _NEW = "new tab"
 """The name of work that adds a tab: lists of tabs wait for it."""
@@ -56,7 +49,7 @@ class OpenBrowser:
 
     def __init__(self, launch: BrowserLaunch, folder: Path, grace: float) -> None:
         self._launch = launch
-        self._record = folder / "tabs.json"
+        self._record = TabRecord(folder / "tabs.json", is_written=bool(grace))
         self._held = HeldBrowser(folder / "browser.json", self._refused) if launch.cdp_url is None else None
         self._networks = ContextNetworks(launch.network, self._held, self._note)
         self._grace = grace
@@ -65,13 +58,7 @@ class OpenBrowser:
         self._contexts: dict[str, BrowserContext] = {}
         """The contexts by the session of their tasks; the empty session's is that of a profile."""
         self._tabs: dict[Page, Tab] = {}
-        self._recorded: dict[str, dict[str, Any]] = {}
-        """The tabs of an earlier process, by their ids."""
-        self._lost: dict[str, dict[str, Any]] = {}
-        """Recorded tabs that are not open again yet."""
         self._pending: set[asyncio.Task[Any]] = set()
-        self._closed: collections.deque[tuple[float, Tab]] = collections.deque(maxlen=_MOST_REOPENED)
-        """The tabs that were closed last, each with the time."""
         self._adding = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._closing = False
@@ -83,15 +70,18 @@ class OpenBrowser:
             RuntimeError: If it can't be started; the text gives the reason.
             ToolError: If it can't be reached.
         """
-        self._recorded = _read_record(self._record)
+        self._record.read()
         await self._start()
 
     async def _start(self) -> None:
         from playwright.async_api import async_playwright
 
-        if self._held is not None:
-            await self._held.open(self._launch.launch_options(), self._grace)
-        self._playwright = await async_playwright().start()
+        playwright = asyncio.ensure_future(async_playwright().start())  # meanwhile: it takes as long as a browser
+        try:
+            if self._held is not None:
+                await self._held.open(self._launch.launch_options(), self._grace)
+        finally:
+            self._playwright = await playwright
         chromium, seconds = self._playwright.chromium, _CONNECT_SECONDS * 1000
         with as_tool_error():
             if self._held is not None:
@@ -131,13 +121,11 @@ class OpenBrowser:
         async with self._starting:
             if self._closing or self._browser is None or self._browser.is_connected():
                 return
-            closed_with_it = time.monotonic() - _END_SECONDS
-            lost = {tab.id: _facts(tab) for end, tab in self._closed if end > closed_with_it}
-            self._recorded = {**lost, **{tab.id: _facts(tab) for tab in self._tabs.values()}}
+            self._record.note_end(self._tabs.values())
             self._contexts.clear()
             self._tabs.clear()
             _log.warning(
-                "the browser has ended; it is started again, and %d tabs are opened again", len(self._recorded)
+                "the browser has ended; it is started again, and %d tabs are opened again", len(self._record.earlier)
             )
             await self._stop()
             await self._start()
@@ -167,23 +155,20 @@ class OpenBrowser:
 
     async def _owner_of(self, context: BrowserContext) -> str | None:
         """Return the session whose recorded tabs are in a context, if any."""
-        owners = {tab["target"]: tab["owner"] for tab in self._recorded.values()}
-        targets = [await _target_of(page) for page in context.pages]
-        return next((owners[target] for target in targets if target in owners), None)
+        entries = [self._record.of_target(await _target_of(page)) for page in context.pages]
+        return next((entry[1]["owner"] for entry in entries if entry is not None), None)
 
     async def _reopen(self) -> None:
         """Open the addresses of lost tabs again.
 
         One that came from an action with a hazard could send or pay again: its tab is opened empty.
         """
-        known_ids = {tab.id for tab in self._tabs.values()}
-        lost_ids = [tab_id for tab_id, facts in self._recorded.items() if facts["owner"] and tab_id not in known_ids]
-        self._lost = {tab_id: self._recorded[tab_id] for tab_id in lost_ids[:_MOST_REOPENED]}
         if self._launch.profile == SHARED:  # a person may have closed them
-            self._lost.clear()
-        for tab_id, facts in tuple(self._lost.items()):
+            return
+        self._record.note_lost({tab.id for tab in self._tabs.values()})
+        for tab_id, facts in tuple(self._record.lost.items()):
             tab = await self._new_tab(facts["owner"], tab_id, tuple(facts["documents"]))
-            del self._lost[tab_id]
+            del self._record.lost[tab_id]
             if not facts["repeatable"]:
                 tab.note(
                     f"The browser has ended, and with it the page {facts['url']} of this tab. It came from an action "
@@ -305,7 +290,7 @@ class OpenBrowser:
         key = "" if self._launch.shares_context else owner
         session = await page.context.new_cdp_session(page)
         target = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
-        recorded = next(((key, facts) for key, facts in self._recorded.items() if facts["target"] == target), None)
+        recorded = self._record.of_target(target)
         new = {"owner": owner, "documents": (0, 0), "repeatable": True}
         facts: Mapping[str, Any] = new if recorded is None else recorded[1]
         tab = Tab(
@@ -344,7 +329,7 @@ class OpenBrowser:
         """
         _log.warning("the page in the tab %s of the browser has crashed; the tab is empty now", crashed.id)
         tab = await self._new_tab(crashed.owner, crashed.id, crashed.documents)
-        url = _facts(crashed)["url"][:_MOST_LOST_URL]  # without its query, if an action with a hazard gave that
+        url = tab_facts(crashed)["url"][:_MOST_LOST_URL]  # without its query, if an action with a hazard gave that
         tab.note(
             f"The page {url} has crashed, and this tab is empty now. Nothing was sent again; open can open it again."
         )
@@ -353,7 +338,7 @@ class OpenBrowser:
     def _remove(self, page: Page) -> None:
         tab = self._tabs.pop(page, None)
         if tab is not None and not self._closing:
-            self._closed.append((time.monotonic(), tab))
+            self._record.note_closed(tab)
         self._write_record()
         for owner, context in () if self._closing else tuple(self._contexts.items()):
             if context is page.context and not context.pages and not self._launch.shares_context:
@@ -367,16 +352,8 @@ class OpenBrowser:
 
     def _write_record(self) -> None:
         """Record the tabs for the next process."""
-        if self._grace and not self._closing:
-            tabs = self._lost | {tab.id: _facts(tab) for tab in self._tabs.values()}
-            write_own(self._record, json.dumps(tabs))
-
-
-def _facts(tab: Tab) -> dict[str, Any]:
-    """Return what the record keeps of a tab."""
-    url = tab.page.url if tab.is_repeatable else without_query(tab.page.url)
-    facts = {"target": tab.target, "owner": tab.owner, "url": url, "documents": tab.documents}
-    return facts | {"repeatable": tab.is_repeatable}
+        if not self._closing:
+            self._record.write(self._tabs.values())
 
 
 async def _reload(tab: Tab, url: str) -> None:
@@ -389,18 +366,3 @@ async def _target_of(page: Page) -> str:
     target: str = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
     await session.detach()
     return target
-
-
-def _read_record(record: Path) -> dict[str, dict[str, Any]]:
-    """Read the tabs of an earlier process.
-
-    None without a valid record.
-    """
-    try:
-        tabs = json.loads(record.read_text(encoding="utf-8"))
-        facts = {"target": str, "owner": str, "url": str, "documents": list}
-        is_valid = all(isinstance(tab[name], kind) for tab in tabs.values() for name, kind in facts.items())
-        tabs = {tab_id: {"repeatable": True, **tab} for tab_id, tab in tabs.items()}  # older records lack it
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-    return tabs if is_valid else {}

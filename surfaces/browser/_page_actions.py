@@ -11,6 +11,7 @@ from pydantic import Field
 from callboard.messages import AgentKind
 from callboard.surfaces import committing, current_call
 from callboard.surfaces._tool_function import InDoubtError, ToolError
+from callboard.surfaces.browser._drawn_boxes import drawn_part
 from callboard.surfaces.browser._form_hazards import PressFacts, has_card_field, of_press
 from callboard.surfaces.browser._page_addresses import document_url, origin_of
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS
@@ -67,7 +68,8 @@ _PUT = """(field, [text, adds]) => {
     if (!kind) throw new Error('not an <input>');
     const value = Object.getOwnPropertyDescriptor(kind.prototype, 'value');
     value.set.call(field, (adds ? value.get.call(field) : '') + text);
-    for (const name of ['input', 'change']) field.dispatchEvent(new Event(name, {bubbles: true}));
+    for (const name of ['input', 'change'])  // those of a browser differ in this, too
+        field.dispatchEvent(new Event(name, {bubbles: true, composed: name === 'input'}));
 }"""
 
 
@@ -145,7 +147,7 @@ async def note_pointer(tab: Tab, target: Element) -> None:
 
 
 async def _handle(tab: Tab, node: PageNode) -> ElementHandle:
-    handles = await tab.run(tab.page.locator(f"aria-ref={node.ref}").element_handles())
+    handles = await tab.run(tab.page.locator(node.selector).element_handles())
     if not handles:
         msg = f"{node.role} {node.name!r} is gone, or was replaced by another one: look again"
         raise ToolError(msg)
@@ -174,15 +176,41 @@ async def ready(tab: Tab, control_id: str) -> Element:
     pointer is over the control. So that is looked up again, and a press must have no hazards then but those ruled on.
     (Playwright also has trial clicks, but listeners of the window get them.)
 
+    Of a box that the page draws itself, the drawn part is pressed.
+
     Raises:
         ToolError: If it can't be pressed; the text gives the reason.
     """
-    target = await pointed(tab, control_id)
-    await hover_over(tab, target)
+    part = await _hovered_part(tab, await pointed(tab, control_id))
     tab.boxes = None  # it may have been scrolled into view
     target = await element(tab, control_id)
     await check_judged(tab, target.node)
-    return target
+    return target if part is None else Element(control_id, target.node, part)
+
+
+async def _hovered_part(tab: Tab, target: Element) -> ElementHandle | None:
+    """Move the pointer over a control.
+
+    Over the drawn part of a box instead, which is returned, if the box itself can't be pressed.
+
+    Raises:
+        ToolError: If neither can be pressed; the text gives the reason.
+    """
+    failure: ToolError | None = None
+    if not target.node.is_in_label:
+        try:
+            await hover_over(tab, target)
+        except DialogOpenError:
+            raise
+        except ToolError as error:
+            failure = error
+        else:
+            return None
+    part = await tab.run(drawn_part(tab.page, target.node), LOOK_SECONDS)
+    if part is None and failure is not None:
+        raise failure
+    await hover_over(tab, target if part is None else Element(target.id, target.node, part))
+    return part
 
 
 async def hover_over(tab: Tab, target: Element) -> None:
@@ -264,7 +292,7 @@ async def commit(
     if not answers:
         tab.check_no_dialog()
         pays = may_send and await tab.run(has_card_field(tab.page), LOOK_SECONDS)
-        tab.begin(may_send=may_send, control_id="" if target is None else target.id, pays=pays)
+        tab.begin(may_send=may_send, pays=pays)
     call = current_call()
     if once and call.id:
         await asyncio.to_thread(call.note, BEGUN)

@@ -8,17 +8,19 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from callboard.surfaces.browser._drawn_boxes import find_labels
+from callboard.surfaces.browser._hidden_pages import hidden_picture
 from callboard.surfaces.browser._page_snapshot import Inset, PageSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playwright.async_api import Page
+    from playwright.async_api import CDPSession, Page
 
 LOOK_SECONDS = 20.0
 """The time limit for a page to be looked at: one that computes does not answer."""
-_BEHIND_SECONDS = 0.5
-"""The time in which a page in front is drawn."""
+_SHOWN_MS = 500
+"""The time in which a page that is shown is drawn, in milliseconds."""
 _MOST_FIELDS = 20
 _LONG_SNAPSHOT = 50_000
 """The characters above which a snapshot is read in a thread, so that other tasks go on meanwhile."""
@@ -35,12 +37,16 @@ class PageLooks:
 
     Args:
         page: The page.
+        session: A session of the Chrome DevTools Protocol with it.
         loads: Returns whether it loads a document.
         documents: Returns the numbers of documents that it and its frames have shown.
     """
 
-    def __init__(self, page: Page, loads: Callable[[], bool], documents: Callable[[], tuple[int, int]]) -> None:
+    def __init__(
+        self, page: Page, session: CDPSession, loads: Callable[[], bool], documents: Callable[[], tuple[int, int]]
+    ) -> None:
         self._page = page
+        self._session = session
         self._loads = loads
         self._documents = documents
         self._looking = asyncio.Lock()
@@ -64,7 +70,10 @@ class PageLooks:
             suffixes=(page_suffix, frame_suffix),
             insets=insets,
         )
-        return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
+        snapshot = await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
+        with contextlib.suppress(Exception):  # as below
+            await find_labels(self._page, snapshot)
+        return snapshot
 
     async def _fields(self, kind: str) -> set[str] | None:
         """Return the refs of all fields of a type without a role.
@@ -94,14 +103,12 @@ class PageLooks:
 
     async def picture(self) -> bytes:
         """Take a picture of the visible part of the page, as PNG."""
-        shot = asyncio.ensure_future(self._page.screenshot(timeout=LOOK_SECONDS * 1000, scale="css"))
+        from playwright.async_api import TimeoutError as LateError
+
         try:
-            await asyncio.wait({shot}, timeout=_BEHIND_SECONDS)
-            if not shot.done():
-                await self._page.bring_to_front()  # no page is drawn behind one that it has opened
-            return await shot
-        finally:
-            shot.cancel()
+            return await self._page.screenshot(timeout=_SHOWN_MS, scale="css")
+        except LateError:  # a person may look at another tab, which stays in front
+            return await hidden_picture(self._session)
 
 
 def _suffix(documents: int) -> str:

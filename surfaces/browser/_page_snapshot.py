@@ -28,6 +28,9 @@ DIALOG = "page dialog"
 TABLES = frozenset({"table", "grid", "treegrid"})
 BUTTONS = frozenset({"button", "menuitem", "menuitemcheckbox", "menuitemradio", "tab", "switch", "option", "link"})
 FIELDS = frozenset({"textbox", "searchbox", "combobox", "spinbutton"})
+BOXES = frozenset({"checkbox", "radio", "switch"})
+BOX_INPUT = "descendant::*[local-name()='input' and (@type='checkbox' or @type='radio')]"
+"""The XPath of the input in a label."""
 ENTERED = FIELDS | {"checkbox", "radio", "slider"}
 """The controls in which Enter submits their form."""
 ROLES = BUTTONS | FIELDS | TABLES | DIALOGS | {"checkbox", "radio", "slider", "listbox", "treeitem"}
@@ -78,11 +81,18 @@ class PageNode:
     is_password: bool = False
     is_file: bool = False
     """True if files are given to it."""
+    is_in_label: bool = False
+    """True if it is a box without an area, which has the ref and the place of the label around it."""
 
     @property
     def ref(self) -> str:
         """Playwright's name of its element; empty for none."""
         return self.marks.get("ref", "")
+
+    @property
+    def selector(self) -> str:
+        """Playwright's selector of its element."""
+        return f"aria-ref={self.ref}" + (f" >> xpath={BOX_INPUT}" if self.is_in_label else "")
 
     @property
     def is_control(self) -> bool:
@@ -242,6 +252,16 @@ class PageSnapshot:
     def node(self, control_id: str) -> PageNode | None:
         """Return the part with a control's id; None if it is gone."""
         return self._by_id.get(control_id)
+
+    def boxes_without_area(self) -> list[PageNode]:
+        """Return the boxes that have no ref because they have no area."""
+        return [node for node in self.nodes if node.role in BOXES and not node.ref and node.parent and node.parent.ref]
+
+    def put_in_label(self, box: PageNode) -> None:
+        """Give a box the ref and place of the label around it."""
+        if box.parent is not None:
+            box.marks["ref"], box.box, box.is_in_label = box.parent.marks.pop("ref"), box.parent.box, True
+            self._by_id[self.id_of(box)] = box
 
     @functools.cached_property
     def focused(self) -> PageNode | None:

@@ -46,16 +46,31 @@ _ROWS = """(table, most) => {
         .filter(row => row.closest(grids) === table && isShown(row));
     const cellsOf = row => [...(row instanceof HTMLTableRowElement ? row.cells : row.querySelectorAll(cellRoles))]
         .filter(cell => cell.closest(grids) === table && isShown(cell));
+    const valued = 'input,textarea,select,img[alt]';
+    const valueOf = field => field instanceof HTMLImageElement ? field.alt : field.type === 'password' ? ''
+        : ['checkbox', 'radio'].includes(field.type) ? String(field.checked)
+        : field instanceof HTMLSelectElement ? [...field.selectedOptions].map(option => option.label).join(', ')
+        : field.value;
     const textOf = cell => {
-        const fields = [...cell.querySelectorAll('input,textarea,select,img[alt]')].filter(isShown);
-        if (!fields.length) return cell.innerText.trim();
-        const copy = cell.cloneNode(true);
-        for (const field of copy.querySelectorAll('input,textarea,select')) field.remove();
-        const values = fields.map(field => field instanceof HTMLImageElement ? field.alt
-            : field.type === 'password' ? '' : ['checkbox', 'radio'].includes(field.type) ? String(field.checked)
-            : field instanceof HTMLSelectElement ? [...field.selectedOptions].map(option => option.label).join(', ')
-            : field.value);
-        return [copy.textContent.replace(/\\s+/g, ' '), ...values].map(text => text.trim()).filter(Boolean).join(' ');
+        if (!cell.querySelector(valued)) return cell.innerText.trim();
+        const pieces = [''], add = text => { pieces[pieces.length - 1] += text; };
+        const readText = text => {
+            if (getComputedStyle(text.parentElement).visibility === 'visible') add(text.data.replace(/\\s+/g, ' '));
+        };
+        const readPart = part => {
+            const {display, visibility} = getComputedStyle(part);
+            if (display !== 'contents' && !part.checkVisibility()) return;
+            const isField = part.matches(valued), isApart = isField || !/^(inline|contents)/.test(display);
+            if (isApart || part.tagName === 'BR') pieces.push('');
+            if (isField) add(visibility === 'visible' ? valueOf(part) : '');
+            else if (part.querySelector(valued)) readParts(part);
+            else add(part.innerText ?? '');
+            if (isApart) pieces.push('');
+        };
+        const readParts = part => part.childNodes.forEach(child => child instanceof Text ? readText(child)
+            : child instanceof Element && readPart(child));
+        readParts(cell);
+        return pieces.map(text => text.trim()).filter(Boolean).join(' ');
     };
     rows.slice(0, most).forEach((row, number) => {
         const line = grid[number] = grid[number] || [], left = Math.min(rows.length, most) - number;

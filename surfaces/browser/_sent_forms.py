@@ -7,23 +7,23 @@ class SentForms:
     """The forms of one tab."""
 
     def __init__(self) -> None:
-        self.stopped: dict[str, frozenset[str]] = {}
-        """The addresses of forms that were stopped, by the control that was acted on before."""
+        self.stopped: dict[tuple[str, str], frozenset[str]] = {}
+        """The addresses of forms that were stopped, by the call that had acted before."""
         self._origins: frozenset[str] | None = frozenset()
         self._document = 0
-        self._acted_on = ""
+        self._acted: tuple[str, str] | None = None
         self._sent: set[tuple[int, bool]] = set()
         """The forms that were sent: the number of the document, and whether a frame in it showed the answer."""
 
-    def begin(self, origins: frozenset[str] | None, document: int, control_id: str) -> None:
+    def begin(self, origins: frozenset[str] | None, document: int, acted: tuple[str, str] | None) -> None:
         """Begin an action.
 
         Args:
             origins: The origins that forms may be sent to; None for all, any number of them.
             document: The number of the tab's document.
-            control_id: The control that is acted on; empty for none.
+            acted: The tool and the arguments of the action; None if the page may send no form for it.
         """
-        self._origins, self._document, self._acted_on = origins, document, control_id
+        self._origins, self._document, self._acted = origins, document, acted
         self._sent.clear()
 
     def admit(self, origin: str, document: int, *, in_frame: bool) -> bool:
@@ -45,10 +45,13 @@ class SentForms:
     def stop(self, url: str) -> str:
         """Keep a stopped form, and return a note for the agent.
 
-        A script may have sent it for the control that was acted on last.
+        A script may have sent it for the call that acted last.
         """
         note = f"The page tried to send a form to {url} by itself; it was stopped."
-        if not self._acted_on:
+        if self._acted is None:
             return note
-        self.stopped[self._acted_on] = self.stopped.get(self._acted_on, frozenset()) | {url}
-        return f"{note} If the action on {self._acted_on} was meant to send it, repeat it: it is ruled on as such then."
+        self.stopped[self._acted] = self.stopped.get(self._acted, frozenset()) | {url}
+        return (
+            f"{note} If the last {self._acted[0]} was meant to send it, repeat it with the same arguments: it is ruled "
+            "on as such then."
+        )

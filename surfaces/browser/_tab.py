@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
-    from pydantic import JsonValue
 
     from callboard.messages import Box
     from callboard.network import NetworkRules
@@ -108,7 +107,7 @@ class Tab:
         """Things that were refused since the last observation."""
         self.judged: PressFacts | None = None
         """The facts of the call that the policy has ruled on last; None before the first."""
-        self.judged_call: tuple[str, dict[str, JsonValue]] | None = None
+        self.judged_call: tuple[str, str] | None = None
         """The tool and arguments of that call, until an action begins."""
         self.forms = SentForms()
         self.repeats = True
@@ -130,7 +129,7 @@ class Tab:
         self._opening: list[float] = []
         """The times at which it began to open other tabs that are not there yet."""
         self._dialog_opened = asyncio.Event()
-        self._looks = PageLooks(page, lambda: bool(self.loads), lambda: self.documents)
+        self._looks = PageLooks(page, session, lambda: bool(self.loads), lambda: self.documents)
         for event, handler in (
             ("dialog", self._on_dialog),
             ("download", self._on_download),
@@ -297,23 +296,22 @@ class Tab:
         with as_tool_error():
             await (dialog.dismiss() if not accept else dialog.accept(text) if text is not None else dialog.accept())
 
-    def begin(self, *, may_send: bool, control_id: str, pays: bool) -> None:
+    def begin(self, *, may_send: bool, pays: bool) -> None:
         """Begin an action.
 
         Args:
             may_send: Whether the page may send the forms that the policy has ruled on.
-            control_id: The control that it acts on; empty for none.
             pays: Whether the page has a field for a card: a script may pay then, also by GET.
         """
         ruled = self.ruled
         self.dialogs = 0
-        self.judged_call = None
+        acted, self.judged_call = self.judged_call if may_send else None, None
         origins: frozenset[str] | None = frozenset()
         if may_send and ruled is None:
             origins = None
         elif may_send and ruled is not None and Hazard.SENDS in ruled.hazards:
             origins = ruled.origins or frozenset({origin_of(self.page.url)})
-        self.forms.begin(origins, self.documents[0], control_id)
+        self.forms.begin(origins, self.documents[0], acted)
         if may_send and (pays or (ruled is not None and ruled.hazards)):
             self._forbid_repeats()
         elif may_send and not self.loads and self.documents[0] != self._hazard_document:

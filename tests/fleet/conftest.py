@@ -141,7 +141,7 @@ class Fleet:
         engine: MemoryEngine | None = None,
         **given: Any,
     ) -> Supervisor:
-        """Start a supervisor with one window, ``memo:<name>``; models and sections as those of `start`."""
+        """Start a supervisor with one window, ``memo:<name>``."""
         models = {kind.value: given.pop(kind.value) for kind in AgentKind if kind.value in given}
         fleet = {"name": name, **given.pop("fleet", {})}
         settings = Settings.load(journal={"path": self.folder / f"{name}.db"}, fleet=fleet, **given)
@@ -174,7 +174,7 @@ class Fleet:
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    """Give a fleet without machines; they are stopped after the test, the last one first."""
+    """Give a fleet without machines, which are stopped after the test."""
     made = Fleet(tmp_path)
     yield made
     for supervisor in reversed(made.supervisors):

@@ -37,7 +37,14 @@ from pathlib import Path
 from typing import Any
 
 IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.journal", "mcp.client.stdio", "rich.live")
-OF_EXTRAS = ("PIL.ImageFont", "PIL.PngImagePlugin", "Xlib.XK", "Xlib.display", "jeepney.wrappers")
+OF_EXTRAS = (
+    "PIL.ImageFont",
+    "PIL.PngImagePlugin",
+    "Xlib.XK",
+    "Xlib.display",
+    "jeepney.wrappers",
+    "playwright.async_api",
+)
 LONGEST_ORDER = 1 << 18
 CLIENT = Path(__file__).with_name("fork_client.py")
 ORDERS = "orders"

@@ -58,6 +58,7 @@ def requires_browser() -> None:
 def debugging_port(requires_browser: None) -> Iterator[str]:
     """Give the debugging port of a browser in its sandbox; root starts it as another user."""
     home = Path(f"{HOME}{os.getpid()}")  # the folders of pytest are closed to other users
+    shutil.rmtree(home, ignore_errors=True)  # of a killed run, whose process had the same id
     home.mkdir(mode=0o700)
     as_other: dict[str, Any] = {}
     if os.geteuid() == 0:
@@ -198,16 +199,25 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def surface(debugging_port: str, run: Any, workspace: Path) -> Iterator[BrowserSurface]:
     """Give a surface on the file's browser."""
     with opened_surface(run, cdp_url=debugging_port, workspace=workspace) as opened:
+        keeper = run(opened._browser.new_tab(""))
+        del opened._browser._tabs[keeper.page]  # no target, but it keeps the context, which takes 0.1 s to make
         yield opened
 
 
 @pytest.fixture
 def visit(surface: BrowserSurface, run: Any, open_in: Any) -> Iterator[Callable[[str], OpenedTab]]:
-    """Give the function that opens an address in a new tab, which is closed after the test."""
+    """Give the function that opens an address in a new tab, which is closed after the test, without its cookies."""
     yield functools.partial(open_in, surface)
     for target in run(surface.targets()):
         if target.binds:
             run(surface.stop(target))
+    run(surface._browser._contexts[""].clear_cookies())
+
+
+@pytest.fixture
+def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a control that is not ready be given up sooner."""
+    monkeypatch.setattr("callboard.surfaces.browser._page_actions._CHECK_MS", 300)
 
 
 @pytest.fixture(scope="module")
@@ -224,4 +234,5 @@ def watch(debugging_port: str, run: Any) -> Iterator[Callable[[str], OpenedTab]]
                 time.sleep(0.02)
             raise AssertionError(tab_id)
 
+        watched.surface = view
         yield watched

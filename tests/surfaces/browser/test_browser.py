@@ -119,7 +119,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize(("script", "reason"), PROBLEMS.values(), ids=PROBLEMS.keys())
-def test_a_control_that_is_not_ready_is_not_clicked(visit, shop, script, reason):
+def test_a_control_that_is_not_ready_is_not_clicked(visit, shop, quick_checks, script, reason):
     shop.pages["/b"] = "<title>b</title><button id=b onclick=\"document.title = 'hit'\">Go</button>"
     tab = visit(f"{shop.url}/b")
     button = tab.control("Go")
@@ -243,7 +243,8 @@ def test_conversations_have_contexts_of_their_own(surface, shop, run):
     assert not surface._browser._contexts.keys() & {"one", "other"}
 
 
-def test_a_page_is_busy_until_a_slow_answer_is_there(visit, shop, run):
+def test_a_page_is_busy_until_a_slow_answer_is_there(visit, shop, run, monkeypatch):
+    monkeypatch.setattr("callboard.surfaces.browser._tab._STALL_SECONDS", 0.2)
     tab = visit(shop.url)
     tab.control("Read the news")
     shop.hanging.clear()
@@ -480,6 +481,40 @@ def test_back_does_not_open_a_page_that_a_form_made(visit, shop):
     assert len(shop.orders) == count + 1
 
 
+@pytest.fixture
+def asking_tab(visit, shop):
+    """Give a tab with a page that asks before it is left."""
+    shop.pages["/draft"] = """<title>Draft</title><input aria-label="Text">
+        <script>onbeforeunload = event => event.preventDefault()</script>"""
+    tab = visit(shop.url)
+    tab.do("open", address=f"{shop.url}/draft")
+    tab.do("fill", "Text", text="unsaved")
+    tab.do("press", "Text", keys="x")  # browsers let a page ask only after a key or a click
+    return tab
+
+
+def test_back_goes_on_when_the_dialog_of_the_page_is_accepted(asking_tab, shop):
+    answer = asking_tab.do("back")
+    assert answer["url"] == f"{shop.url}/draft"
+    assert "accept_dialog leaves it, dismiss_dialog stays" in answer["dialog"]
+    assert asking_tab.look().window["dialog"]["kind"] == "beforeunload"
+    with pytest.raises(ToolError, match="accept_dialog or dismiss_dialog answers it"):
+        asking_tab.do("back")
+    asking_tab.do("accept_dialog")
+    asking_tab.wait_for(control="Search")
+
+
+def test_a_page_stays_when_its_dialog_is_dismissed(asking_tab, shop):
+    asking_tab.do("back")
+    asking_tab.do("dismiss_dialog")
+    assert asking_tab.control("Text").detail["value"] == "unsavedx"
+    assert "dismiss_dialog stays" in asking_tab.do("open", address=f"{shop.url}/order")["dialog"]
+    asking_tab.do("dismiss_dialog")
+    assert "dismiss_dialog stays" in asking_tab.do("back")["dialog"]
+    asking_tab.do("accept_dialog")
+    asking_tab.wait_for(control="Search")
+
+
 def test_the_wheel_and_the_pointer_move(visit, shop):
     shop.pages["/far"] = (
         "<title>far</title><div style='height: 3000px' onmousemove=\"document.title = 'moved'\">"
@@ -534,13 +569,14 @@ def test_a_tab_closes_though_the_browser_loses_the_first_command(visit, shop, ru
     assert page.is_closed()
 
 
-def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run):
+def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run, monkeypatch):
+    monkeypatch.setattr("callboard.surfaces.browser._tab._STALL_SECONDS", 0.1)
     tab = visit(shop.url).tab
     tab._loading[tab.page.main_frame] = (time.monotonic(), "http://127.0.0.1/")
 
     async def answer() -> str:
         tab._loading.clear()
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(0.3)
         return "answer"
 
     assert run(tab.run(answer(), PATIENCE)) == "answer"
@@ -548,7 +584,7 @@ def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run):
 
 def test_a_click_that_a_page_does_not_answer_is_in_doubt(visit, shop, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.browser._control_tools.ACTION_MS", 300)
-    shop.pages["/stuck"] = "<button onclick='for (const end = Date.now() + 1500; Date.now() < end;);'>Go</button>"
+    shop.pages["/stuck"] = "<button onclick='for (const end = Date.now() + 900; Date.now() < end;);'>Go</button>"
     tab = visit(f"{shop.url}/stuck")
     with pytest.raises(InDoubtError, match="in doubt"):
         tab.do("click", "Go")

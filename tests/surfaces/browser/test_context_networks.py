@@ -88,7 +88,11 @@ def note_about(tab: Any, text: str) -> str:
     raise AssertionError(notes)
 
 
-@pytest.mark.parametrize("way", WAYS)
+IN_GATE = ("link", "fetch", "socket")
+"""Those that always run; test_network_guard.py tries all ways with the proxy alone."""
+
+
+@pytest.mark.parametrize("way", [pytest.param(way, marks=() if way in IN_GATE else pytest.mark.slow) for way in WAYS])
 def test_page_reaches_no_refused_host_and_the_model_is_told(go, other, way):
     tab = go()
     tab.wait_for(text="The shop")

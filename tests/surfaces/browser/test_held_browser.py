@@ -101,6 +101,7 @@ def test_the_addresses_of_a_lost_browser_are_opened_again(shop, opened, tabs_of,
     assert not runtime.exists()
 
 
+@pytest.mark.slow  # the next test has this, too
 def test_a_browser_that_ends_while_it_is_used_is_started_again(shop, opened, run, tabs_of, tmp_path):
     with opened(tmp_path / "journal.db", executable="chromium", sandbox=SANDBOX) as surface:
         tab = run(surface._browser.new_tab("a conversation"))
@@ -137,7 +138,7 @@ def test_a_page_that_was_paid_is_not_opened_again_after_its_browser_ends(shop, o
             look = lost.look()
             assert (look.window["url"], len(look.notes)) == ("about:blank", 1)
             assert f"the page {shop.url}/paid of this tab" in look.notes[0]
-        clean.wait_for(control="Pay")
+        clean.wait_for(address="*/pay", control="Pay")
         assert sum("/paid" in path for path in shop.paths) == count
         tab.do("open", address=f"{shop.url}/pay")
         assert tab.tab.is_repeatable

@@ -25,6 +25,14 @@ TABLES = {
         "<tr><td><input type=checkbox checked><td><img alt='three'></table>"),
         [["Cup", "EUR 2"], ["true", "three"]],
     ),
+    "fields stand in the text that is shown": (
+        (f"<table>{HEAD}<tr><td><div>12</div><div>34</div><input type=checkbox><td><b>1</b>2<i hidden>3</i>"
+        "<p style='display: none'><input value=4></p><input type=hidden value=5><input value=6 style='opacity: 0'>"
+        "<tr><td>Total: <select><option selected>EUR<option>USD</select> <textarea>a\nb</textarea>net"
+        "<td style='visibility: hidden'>x<tr><td><span style='display: contents'>1<br>2<!-- 3 --><input type=radio>"
+        "</span><td><span style='visibility: hidden'>7<input value=8><b style='visibility: visible'>9</b></table>"),
+        [["12 34 false", "12 6"], ["Total: EUR a\nb net", ""], ["1 2 false", "9"]],
+    ),
     "a password is no data": (
         f"<table>{HEAD}<tr><td>Login<td><input type=password value=secret></table>",
         [["Login", ""]],
