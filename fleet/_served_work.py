@@ -21,6 +21,7 @@ from callboard.fleet._work_messages import (
     TaskSignals,
     WorkOrder,
     WorkResult,
+    discard_packed,
     pack,
     unpack,
 )
@@ -198,7 +199,7 @@ class ServedWork:
             task = narrowed(order.task, delivery.sender, self._settings)
         except (ValueError, DamagedFileError) as error:
             _log.error("work from the machine %s is dropped, since it can't be read: %s", delivery.sender, error)
-            await repeat(delivery.done)
+            await self._done(delivery)
             return None
         work = self._works.get(task.id)
         if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
@@ -207,7 +208,7 @@ class ServedWork:
         begun = await self._begun(task)
         if isinstance(begun, TaskResult):
             await self._publish_result(task, begun)
-            await repeat(delivery.done)
+            await self._done(delivery)
             return None
         work = self._begin(task, begun)
         _ = asyncio.get_running_loop().create_task(self._finish_with(work, delivery))
@@ -246,7 +247,12 @@ class ServedWork:
             with contextlib.suppress(EngineAwayError):
                 await delivery.keep()
         if not work.cancelled() and work.exception() is None:
-            await repeat(delivery.done)
+            await self._done(delivery)
+
+    async def _done(self, delivery: Delivery) -> None:
+        """Remove a delivery from the queue, with the file of its work."""
+        await repeat(delivery.done)
+        await repeat(lambda: discard_packed(self._engine, delivery.body))
 
     async def _do(self, task: Task, handle: TaskHandle[Any] | None) -> None:
         """See a task to its end, with what its submitter says."""

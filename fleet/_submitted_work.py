@@ -15,7 +15,7 @@ from callboard.fleet._work_messages import (
     TaskSignals,
     WorkOrder,
     WorkResult,
-    discard_packed,
+    delete_packed,
     pack,
     unpack,
 )
@@ -75,7 +75,6 @@ class SubmittedTask:
     """Whether this process has sent it."""
     requests: tuple[Question | ApprovalRequest, ...] = ()
     result: TaskResult | None = None
-    result_body: bytes = b""
     waits_for: tuple[str, str] | None = None
     """The request that a person is asked here: its id there and here."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -148,7 +147,7 @@ class SubmittedWork:
         except (ValueError, DamagedFileError) as error:  # its work is over, and nobody can say how
             cause = Cause(reason=f"its result can't be read: {reason_of(error)}")
             result = TaskResult(task_id=task.task_id, outcome=Outcome.ERROR, causes=(cause,))
-        task.result, task.result_body, task.requests = result, body, ()
+        task.result, task.requests = result, ()
 
     def _task_of(self, assign: Assign) -> tuple[str, SubmittedTask]:
         """Return a subtask's record, and its key in the buckets."""
@@ -209,10 +208,9 @@ class SubmittedWork:
         _in_background(self._delete(key, task))
 
     async def _delete(self, key: str, task: SubmittedTask) -> None:
-        await repeat(lambda: discard_packed(self._engine, task.result_body))
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
-        await repeat(lambda: self._engine.delete(Bucket.REQUESTS, key))
-        await repeat(lambda: self._engine.delete(Bucket.RESULTS, key))
+        await repeat(lambda: delete_packed(self._engine, Bucket.REQUESTS, key))
+        await repeat(lambda: delete_packed(self._engine, Bucket.RESULTS, key))
 
     async def _known(self, assign: Assign) -> SubmittedTask:
         """Return a subtask with what the engine keeps of it."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from callboard import EventName, Outcome, Task
+from callboard.fleet import MemoryEngine
 from callboard.journal import JournalReader
 from callboard.testing import MemoryServer, assert_replays
 from support import ASK, FINISH, PATIENCE, append, lone, wait_for
@@ -139,3 +142,173 @@ def test_cancel_while_the_machine_is_away_begins_nothing_there(fleet):
     result = handle.result(PATIENCE)
     assert (result.outcome, result.actions) == (Outcome.CANCELLED, 0)
     assert [text for _, _, text in surface.effects] == ["known"]
+
+
+def test_submitter_that_restarts_gets_the_result_once(fleet, until):
+    surface = MemoryServer(MemoryServer.window("finance-3"))
+    fleet.machine("finance-3", surface=surface, app=lambda request: append("one") if request.step == 1 else ASK)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    until(handle, EventName.QUESTION_ASKED)
+    here.stop()
+    again = fleet.machine("desk", serves=False).handle(handle.task_id)
+    (question,) = again.questions()
+    again.cancel("enough")
+    result = again.result(PATIENCE)
+    assert (result.outcome, result.actions, result.subtasks[0].machine) == (Outcome.CANCELLED, 1, "finance-3")
+    assert [text for _, _, text in surface.effects] == ["one"]
+    assert question.address == "remote/finance-3/app/memo/finance-3"
+
+
+def test_submitter_that_was_away_learns_the_result_later(fleet):
+    surface = MemoryServer(MemoryServer.window("finance-3"))
+    there = fleet.machine("finance-3", surface=surface, app=worker)
+    engine = MemoryEngine(fleet.hub, "desk")
+    here = fleet.machine("desk", serves=False, engine=engine)
+    assert fleet.submit(here, lone(REMOTE_WINDOW, request="first")).result(PATIENCE).ok
+    handle = here.submit(lone(REMOTE_WINDOW, request="second"))
+    engine.cut()
+    here.stop()
+    wait_for(lambda: not there.pending())
+    again = fleet.machine("desk", serves=False).handle(handle.task_id)
+    assert (again.result(PATIENCE).output, len(surface.effects)) == ("second is done", 2)
+
+
+def test_machine_that_restarts_goes_on_where_it_was(fleet, until):
+    surface = MemoryServer(MemoryServer.window("finance-3"))
+
+    def there(request):
+        if request.step == 1:
+            return append("one")
+        return ASK if request.step == 2 else FINISH
+
+    first = fleet.machine("finance-3", surface=surface, app=there)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    until(handle, EventName.QUESTION_ASKED)
+    first.stop()
+    fleet.machine("finance-3", surface=surface, app=there)
+    (question,) = handle.questions()
+    handle.answer(question.id, "the blue one")
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["one"]
+
+
+def test_machine_that_restarts_does_nothing_more_for_a_cancelled_task(fleet, until):
+    surface = MemoryServer(MemoryServer.window("finance-3"))
+    first = fleet.machine(
+        "finance-3", surface=surface, app=lambda request: ASK if request.step == 1 else append("late")
+    )
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    until(handle, EventName.QUESTION_ASKED)
+    first.stop()
+    assert handle.cancel("enough")
+    back = fleet.machine("finance-3", surface=surface, app=worker, serves=False)
+    (waiting,) = back.status().tasks
+    assert "the machine desk was not asked yet" in waiting.lacks
+    back.serve()
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert surface.effects == []
+
+
+def test_pause_and_resume_hold_on_the_other_machine(fleet):
+    entered, gate = threading.Event(), threading.Event()
+
+    def there(request):
+        entered.set()
+        gate.wait(PATIENCE)
+        return worker(request)
+
+    surface = MemoryServer(MemoryServer.window("finance-3"))
+    served = fleet.machine("finance-3", surface=surface, app=there)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW, request="sum"))
+    assert entered.wait(PATIENCE)
+    assert handle.pause()
+    wait_for(lambda: [task for task in served.status().tasks if task.paused])
+    gate.set()
+    assert surface.effects == []
+    assert handle.resume()
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["sum"]
+
+
+def test_task_with_secrets_of_its_own_is_not_sent(fleet):
+    fleet.machine("finance-3", app=worker)
+    here = fleet.machine("desk", serves=False)
+    result = fleet.submit(here, lone(REMOTE_WINDOW, secrets={"pin": "4711-0815"})).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert result.causes[0].reason == "secrets of a task are not sent to another machine, and it has: pin"
+
+
+def test_machine_without_room_in_its_queue_fails_the_subtask(fleet):
+    fleet.hub.most_work = 0
+    fleet.machine("finance-3", app=worker)
+    here = fleet.machine("desk", serves=False)
+    result = fleet.submit(here, lone(REMOTE_WINDOW)).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert "the queue 'finance-3' has 0 pieces of work, as many as it may" in result.causes[0].reason
+
+
+def test_large_results_and_requests_travel_as_files(fleet):
+    fleet.machine("finance-3", app=lambda _: {**FINISH, "Result": "x" * 300_000})
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW, request="y" * 300_000))
+    assert len(handle.result(PATIENCE).output) == 300_000
+    wait_for(lambda: not fleet.hub.files)
+
+
+def test_usage_there_counts_for_the_budget_here(fleet):
+    fleet.machine("finance-3", app=lambda request: worker(request) if request.step < 9 else FINISH)
+    here = fleet.machine("desk", host=two_subtasks, serves=False)
+    wait_for(lambda: here.submit(Task(request="x", budget={"steps": 4})).result(PATIENCE).subtasks)
+    result = here.submit(Task(request="x", budget={"steps": 4})).result(PATIENCE)
+    assert result.usage.steps <= 4
+    assert result.outcome is Outcome.OUT_OF_BUDGET
+
+
+def two_subtasks(request):
+    names = [target.id for target in request.observation.targets]
+    if REMOTE_WINDOW not in names or len(request.subtasks) == 2:
+        return FINISH
+    return {"Status": "ASSIGN", "ControlText": REMOTE_WINDOW, "Current Sub-Task": "work"}
+
+
+def test_machine_that_is_away_is_told_with_the_work_that_waits(fleet, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", 0.5)
+    monkeypatch.setattr("callboard.fleet._machines.BEAT_SECONDS", 0.2)
+    engine = MemoryEngine(fleet.hub, "finance-3")
+    fleet.machine("finance-3", app=worker, engine=engine)
+    here, told = fleet.machine("desk", serves=False), []
+    here.subscribe(lambda event: told.append((event.name, event.data)))
+    assert fleet.submit(here, lone(REMOTE_WINDOW)).result(PATIENCE).ok
+    engine.cut()
+    handle = here.submit(lone(REMOTE_WINDOW))
+    away = {"machine": "finance-3", "waiting": [f"{handle.task_id}~1"], "seconds": 0.5}
+    wait_for(lambda: (EventName.MACHINE_AWAY, away) in told)
+    engine.cut(off=False)
+    assert handle.result(PATIENCE).ok
+    assert EventName.MACHINE_BACK in [name for name, _ in told]
+
+
+def test_drain_waits_for_begun_work_and_begins_no_more(fleet):
+    gate = threading.Event()
+
+    def there(request):
+        gate.wait(PATIENCE)
+        return worker(request)
+
+    served = fleet.machine("finance-3", app=there)
+    here = fleet.machine("desk", serves=False)
+    first = fleet.submit(here, lone(REMOTE_WINDOW, request="first"))
+    wait_for(served.pending)
+    assert not served.drain(0.2)
+    gate.set()
+    assert served.drain(PATIENCE)
+    assert first.result(PATIENCE).ok
+    second = here.submit(lone(REMOTE_WINDOW, request="second"))
+    assert served.pending() == ()
+    served.stop()
+    fleet.machine("finance-3", app=worker)
+    assert second.result(PATIENCE).ok
