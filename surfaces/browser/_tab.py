@@ -366,14 +366,17 @@ class Tab:
 
         Raises:
             DialogOpenError: If the page shows a dialog.
-            LoadingError: If the page loads another document.
+            LoadingError: If the page loads another document, or shows one after the other.
             ToolError: If the page does not answer.
         """
         self.check_no_dialog()
         if self.page.is_closed():
             msg = f"{self.id} is closed"
             raise ToolError(msg)
-        return await self.run(self._looks.snapshot(boxes=boxes), LOOK_SECONDS)
+        snapshot = await self.run(self._looks.snapshot(boxes=boxes), LOOK_SECONDS)
+        if snapshot is None:
+            raise LoadingError(self.loads or self.page.url)
+        return snapshot
 
     async def picture(self) -> bytes:
         """Take a picture of the visible part of the page, as PNG.
