@@ -8,7 +8,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-from callboard.surfaces.browser._page_snapshot import FIELDS, Inset, PageSnapshot
+from callboard.surfaces.browser._page_snapshot import FIELDS, Inset, PageNode, PageSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -77,6 +77,17 @@ class PageLooks:
         page, frame = map(_suffix, self._documents())
         read = functools.partial(PageSnapshot, text, self._page.url, suffixes=(page, frame + frame_suffix), **facts)
         return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
+
+    async def part(self, ref: str) -> PageNode | None:
+        """Look again at an element of the last snapshot; None if it is gone.
+
+        Other refs of its frame find nothing then, until the next snapshot.
+        """
+        async with self._looking:
+            with contextlib.suppress(Exception):  # it is gone, or hidden
+                text = await self._page.locator(f"aria-ref={ref}").aria_snapshot(mode="ai", timeout=LOOK_SECONDS * 1000)
+                return next((node for node in PageSnapshot(text, passwords=None).nodes if node.ref), None)
+        return None
 
     def _shown(self) -> tuple[object, object]:
         """Return facts that differ between documents: the page's own, and those of its frames."""

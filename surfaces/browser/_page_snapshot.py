@@ -102,6 +102,13 @@ class PageNode:
             or (self.role == "listitem" and any("cursor" in ancestor.marks for ancestor in self.ancestors()))
         )
 
+    def instead_of(self, node: PageNode) -> PageNode:
+        """Put it where an earlier look had the same part, and return it."""
+        self.parent = node.parent
+        if any("cursor" in ancestor.marks for ancestor in self.ancestors()):  # the whole snapshot marks that alone
+            self.marks.pop("cursor", None)
+        return self
+
     def below(self) -> Iterator[PageNode]:
         """Yield all parts in it, in reading order."""
         for child in self.children:

@@ -14,6 +14,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS, PageLooks
+from callboard.surfaces.browser._page_snapshot import DIALOGS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from callboard.messages import Box
     from callboard.network import NetworkRules
     from callboard.surfaces.browser._form_hazards import PressFacts
-    from callboard.surfaces.browser._page_snapshot import PageSnapshot
+    from callboard.surfaces.browser._page_snapshot import PageNode, PageSnapshot
 
 _T = TypeVar("_T")
 _log = HostLog()
@@ -377,6 +378,21 @@ class Tab:
         if snapshot is None:
             raise LoadingError(self.loads or self.page.url)
         return snapshot
+
+    async def part(self, node: PageNode) -> PageNode | None:
+        """Look again at a part of the last snapshot; None if it is gone.
+
+        Its name may have changed, and with it its ref.
+
+        Raises:
+            ToolError: As `snapshot`.
+        """
+        part = await self.run(self._looks.part(node.ref), LOOK_SECONDS)
+        if part is None:
+            return None
+        if any(ancestor.role in DIALOGS for ancestor in node.ancestors()):  # its question may have changed, too
+            return next((other for other in (await self.snapshot()).nodes if other.ref == part.ref), None)
+        return part.instead_of(node)
 
     async def picture(self) -> bytes:
         """Take a picture of the visible part of the page, as PNG.
