@@ -158,10 +158,9 @@ LOOK_ALIKES = {
 
 @pytest.mark.parametrize(("change", "reason"), LOOK_ALIKES.values(), ids=LOOK_ALIKES.keys())
 def test_a_control_that_is_another_under_the_pointer_is_not_pressed(visit, shop, change, reason):
-    shop.pages[
-        "/alike"
-    ] = f"""<title>Alike</title><form id='f' method='post'></form><button onpointerenter="{change}">Next</button><script>
-        onclick = () => {{ document.title = 'Sent' }}</script>"""
+    button = f'<button onpointerenter="{change}">Next</button>'
+    script = "<script>onclick = () => { document.title = 'Sent' }</script>"
+    shop.pages["/alike"] = f"<title>Alike</title><form id='f' method='post'></form>{button}{script}"
     tab = visit(f"{shop.url}/alike")
     button = tab.control("Next")
     assert tab.hazards("click", button) == set()
