@@ -78,6 +78,8 @@ class PageNode:
     is_password: bool = False
     is_file: bool = False
     """True if files are given to it."""
+    is_framed: bool = False
+    """True if it is in a frame of the page."""
 
     @property
     def ref(self) -> str:
@@ -217,6 +219,7 @@ class PageSnapshot:
             node = PageNode(match["role"], json.loads(match["name"] or '""'), marks, parent=parent)
             node.is_password = node.role in FIELDS if self._passwords is None else node.ref in self._passwords
             node.is_file = node.ref in self._files
+            node.is_framed = parent.is_framed or parent.role == "iframe"
             if "box" in marks:
                 node.box = frame.outside(*map(int, marks.pop("box").split(",")))
             parent.children.append(node)
@@ -244,7 +247,7 @@ class PageSnapshot:
 
     def id_of(self, node: PageNode) -> str:
         """Return the id of a control."""
-        return f"{node.ref}{self._suffixes[node.ref.startswith('f')]}"
+        return f"{node.ref}{self._suffixes[node.is_framed]}"
 
     def node(self, control_id: str) -> PageNode | None:
         """Return the part with a control's id; None if it is gone."""

@@ -113,6 +113,16 @@ def test_parts_of_a_frame_that_does_not_rest_have_ids_of_their_own(changing, sho
     assert first.controls[1].id != second.controls[1].id
 
 
+def test_ids_of_a_page_stay_when_a_frame_shows_another_document(visit, shop):
+    shop.pages.update({"/login": LOGIN, "/framed": "<button>Go</button><iframe src='/login'></iframe>"})
+    tab = visit(f"{shop.url}/login")
+    tab.do("open", address=f"{shop.url}/framed")
+    inner, button = tab.control("Password"), tab.control("Go")
+    tab.script("() => new Promise(done => { frames[0].frameElement.onload = done; frames[0].location = '/login?2' })")
+    assert tab.control("Go").id == button.id
+    assert tab.control("Password").id != inner.id
+
+
 def test_a_drawing_alone_has_a_picture_and_no_controls(visit, shop):
     shop.pages["/drawing.svg"] = "<svg xmlns='http://www.w3.org/2000/svg'><rect width='9' height='9'/></svg>"
     look = visit(f"{shop.url}/drawing.svg").look(picture=True)
