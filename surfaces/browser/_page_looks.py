@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import functools
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +56,8 @@ class PageLooks:
         self._loads = loads
         self._documents = documents
         self._looking = asyncio.Lock()
+        self._snapshots: collections.deque[tuple[dict[str, Any], PageSnapshot]] = collections.deque(maxlen=2)
+        """The last snapshots, as a rule one with places and one without, each with its arguments."""
         self._mixed = 0
         """The number of snapshots of frames that showed other documents meanwhile."""
 
@@ -70,13 +74,26 @@ class PageLooks:
                 is_same, are_frames_same = [old == new for old, new in zip((page, frames), self._shown(), strict=True)]
                 if facts is not None and is_same and (are_frames_same or not looks_left):
                     self._mixed += not are_frames_same
-                    return await self._read(**facts, frame_suffix="" if are_frames_same else f"-mixed{self._mixed}")
+                    page_suffix, frame_suffix = map(_suffix, self._documents())
+                    frame_suffix += "" if are_frames_same else f"-mixed{self._mixed}"
+                    return await self._read({**facts, "url": self._page.url, "suffixes": (page_suffix, frame_suffix)})
         return None
 
-    async def _read(self, text: str, *, frame_suffix: str, **facts: Any) -> PageSnapshot:
-        page, frame = map(_suffix, self._documents())
-        read = functools.partial(PageSnapshot, text, self._page.url, suffixes=(page, frame + frame_suffix), **facts)
-        return await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
+    async def _read(self, facts: dict[str, Any]) -> PageSnapshot:
+        """Read a snapshot, unless it is the same as the last one.
+
+        A page is looked at several times for one action.
+        """
+        text = facts["text"]
+        digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+        key = {**facts, "text": digest}  # it has passwords
+        for last_key, snapshot in self._snapshots:
+            if last_key == key:
+                return snapshot
+        read = functools.partial(PageSnapshot, **facts)
+        snapshot = await asyncio.to_thread(read) if len(text) > _LONG_SNAPSHOT else read()
+        self._snapshots.append((key, snapshot))
+        return snapshot
 
     async def part(self, ref: str) -> PageNode | None:
         """Look again at an element of the last snapshot; None if it is gone.

@@ -113,6 +113,20 @@ def test_parts_of_a_frame_that_does_not_rest_have_ids_of_their_own(changing, sho
     assert first.controls[1].id != second.controls[1].id
 
 
+def test_an_unchanged_page_is_read_once_for_each_kind_of_look(visit, shop, run):
+    shop.pages["/login"] = LOGIN
+    tab = visit(f"{shop.url}/login")
+    tab.control("Password")
+    first, second = (run(tab.tab.snapshot(boxes=True)) for _ in range(2))
+    plain = [run(tab.tab.snapshot()) for _ in range(2)]
+    assert first is second is run(tab.tab.snapshot(boxes=True))
+    assert plain[0] is plain[1] is not first
+    tab.script("() => { document.querySelector('input').type = 'text' }")
+    shown = run(tab.tab.snapshot())
+    assert shown is not plain[0]
+    assert shown.controls()[0].detail == {"value": "secret"}
+
+
 def test_ids_of_a_page_stay_when_a_frame_shows_another_document(visit, shop):
     shop.pages.update({"/login": LOGIN, "/framed": "<button>Go</button><iframe src='/login'></iframe>"})
     tab = visit(f"{shop.url}/login")
