@@ -17,7 +17,7 @@ from callboard.surfaces.browser._launch import PLAYWRIGHT, BrowserLaunch, find_b
 from callboard.surfaces.browser._navigation_tools import NavigationTools, full_address, open_address
 from callboard.surfaces.browser._network_guard import DICTIONARY_HOST
 from callboard.surfaces.browser._open_browser import OpenBrowser
-from callboard.surfaces.browser._page_addresses import origin_of
+from callboard.surfaces.browser._page_addresses import origin_of, resolved
 from callboard.surfaces.browser._page_rules import BLANK
 from callboard.surfaces.browser._page_snapshot import DIALOG, MOST_TEXT
 from callboard.surfaces.browser._page_tools import PageTools
@@ -369,6 +369,7 @@ def _dialog_observation(tab: Tab, url: str) -> Observation:
 
 def _resources_of(url: str) -> tuple[str, ...]:
     """Name an address and its origin; an uncertain one is unknown."""
+    url = resolved("", url) or url
     if not url:
         return (UNKNOWN,)
     page = f"url:{url[:_MOST_URL]}"

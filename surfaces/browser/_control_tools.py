@@ -146,6 +146,7 @@ class ControlTools:
         """Move the pointer over a control, for menus that open then."""
         opened = await self._tabs(tab)
         target = await pointed(opened, control_id, may_be_disabled=True)
+        await hover_over(opened, target)
         await commit(opened, lambda: target.handle.hover(timeout=ACTION_MS), target, once=False)
         await note_pointer(opened, target)
         return {}

@@ -46,7 +46,12 @@ _SUBMITS = (
     f"({_is('input')} and ({_TYPE}='submit' or {_TYPE}='image')))"
 )
 """The condition for a button that submits. Source: HTML, "Attributes for form submission"."""
-_SUBMITTER = f"ancestor-or-self::*[{_SUBMITS}][1]"
+_LABEL = f"ancestor-or-self::*[{_is('label')}][1]"
+_CONTROLS = _is("button", "input", "meter", "output", "progress", "select", "textarea")
+_LABELED = f"(id({_LABEL}/@for) | {_LABEL}[not(@for)]/descendant::*[{_CONTROLS}][1])"
+"""The control that a press on its label activates. Source: HTML, "The label element"."""
+_LABELED_BUTTON = f"{_LABELED}[{_is('button')} or {_SUBMITS} or ({_is('input')} and {_TYPE}='button')]"
+_SUBMITTER = f"(ancestor-or-self::*[{_SUBMITS}][1] | {_LABELED}[{_SUBMITS}])"
 _OWN_FORM = f"(ancestor::*[{_is('form')}][1] | id(@form))"
 _AUTOCOMPLETE = _small("@autocomplete")
 _PLAIN_NAME = f"translate(concat(@name, ' ', @id), '{_AZ}-_', '{_SMALL}')"
@@ -125,7 +130,8 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
             *(element.locator(f"xpath={path}").count() for path in (*paths.values(), submitter + _NAVIGATES))
         )
         addresses, is_foreign = await _form_addresses(element, submitter, enters=is_field)
-        words = await _words_of_default(element) if is_field else of_words(node)
+        button = _default_button(element) if is_field else element.locator(f"xpath={_LABELED_BUTTON}")
+        words = await _words_of_button(button) | (set() if is_field else of_words(node))
     *found_counts, navigates = counts
     hazards = {hazard for hazard, count in zip(paths, found_counts, strict=True) if count}
     if is_foreign:
@@ -135,10 +141,14 @@ async def of_press(page: Page, node: PageNode, *, enters: bool = False) -> Press
     return PressFacts(frozenset(hazards | words), addresses)
 
 
-async def _words_of_default(element: Locator) -> set[Hazard]:
-    """Return the hazards of the words on the button that Enter presses."""
+def _default_button(element: Locator) -> Locator:
+    """Return the buttons of a field's form: Enter presses the first one."""
     form = element.locator(f"xpath={_ENTER_FIELD}").locator(f"xpath={_OWN_FORM}")
-    buttons = form.locator(f"xpath=descendant::*[{_SUBMITS}]")
+    return form.locator(f"xpath=descendant::*[{_SUBMITS}]")
+
+
+async def _words_of_button(buttons: Locator) -> set[Hazard]:
+    """Return the hazards of the words on a button that is pressed by way of another part."""
     if not await buttons.count():
         return set()
     button = buttons.first

@@ -43,8 +43,11 @@ DRAG_MOVES = 10
 """The moves of a drag: a page follows the pointer from place to place."""
 BEGUN = "begun"
 """The note of a call right before its side effect. Without it the call was not done."""
+_OUTSIDE = (-1, -1)
+"""A point outside the page."""
+_COVERED = "is covered by another part of the page"
 _REASONS = {
-    "intercepts pointer events": "is covered by another part of the page",
+    "intercepts pointer events": _COVERED,
     "outside of the viewport": "is off the screen, and can't be scrolled to",
     "not enabled": "is disabled",
     "not stable": "keeps moving",
@@ -173,19 +176,31 @@ async def ready(tab: Tab, control_id: str) -> Element:
     """Find a control to press, and move the pointer over it.
 
     Playwright checks first that it is visible, at rest, on the screen, and not covered. The page may change once the
-    pointer is over the control. So that is looked up again, and a press must have no hazards then but those ruled on.
-    (Playwright also has trial clicks, but listeners of the window get them.)
+    pointer is over the control, as for a tooltip. So that element is looked up again, and a press must have no hazards
+    then but those ruled on. (Playwright also has trial clicks, but listeners of the window get them.)
 
     Of a box that the page draws itself, the drawn part is pressed.
 
     Raises:
         ToolError: If it can't be pressed; the text gives the reason.
     """
-    part = await _hovered_part(tab, await pointed(tab, control_id))
+    target = await pointed(tab, control_id)
+    part = await _hovered_part(tab, target)
     tab.boxes = None  # it may have been scrolled into view
-    target = await element(tab, control_id)
-    await check_judged(tab, target.node)
-    return target if part is None else Element(control_id, target.node, part)
+    if part is not None or target.node.is_in_label:
+        target = await element(tab, control_id)
+        await check_judged(tab, target.node)
+        return target if part is None else Element(control_id, target.node, part)
+    node = await tab.part(target.node)
+    if node is None or node.role != target.node.role:
+        msg = f"{target.title} is gone, or was replaced by another one: look again"
+        raise ToolError(msg)
+    target = Element(control_id, node, target.handle)
+    if "disabled" in node.marks:
+        msg = f"{target.title} is disabled; nothing was done"
+        raise ToolError(msg)
+    await check_judged(tab, node)
+    return target
 
 
 async def _hovered_part(tab: Tab, target: Element) -> ElementHandle | None:
@@ -216,15 +231,23 @@ async def _hovered_part(tab: Tab, target: Element) -> ElementHandle | None:
 async def hover_over(tab: Tab, target: Element) -> None:
     """Move the pointer over a control that can be pressed there.
 
+    A menu that the first move has opened may cover it. So the pointer leaves the page then, and comes again.
+
     Raises:
         ToolError: If it can't; the text gives the reason.
     """
-    try:
-        await tab.run(target.handle.hover(timeout=_CHECK_MS))
-    except DialogOpenError:
-        raise
-    except ToolError as error:
-        raise _explained(target, error) from error
+    for is_first in (True, False):
+        try:
+            await tab.run(target.handle.hover(timeout=_CHECK_MS))
+        except DialogOpenError:
+            raise
+        except ToolError as error:
+            reason = _explained(target, error)
+            if not is_first or tab.pointer is None or _COVERED not in str(reason):
+                raise reason from error
+            await tab.run(tab.page.mouse.move(*_OUTSIDE), LOOK_SECONDS)
+        else:
+            break
     await note_pointer(tab, target)
 
 

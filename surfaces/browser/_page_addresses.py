@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+
+from callboard.network import canonical_host
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame
@@ -14,17 +17,23 @@ _EDGES = "".join(map(chr, range(33)))
 """C0 controls and the space, which are stripped from both ends. Source: the URL standard, "basic URL parser"."""
 _WEB = re.compile("(https?):(/*)", re.IGNORECASE)
 _SCHEME = re.compile("[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_HOST = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*\.?|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]")
-"""A name, whose last part is no number, or an IP address."""
 _PORTS = {"http": ":80", "https": ":443"}
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of an address; empty for one without."""
+    """Return the origin of an address; empty for one without.
+
+    >>> origin_of("http://ada@Shop.example.:80/order")
+    'http://shop.example'
+    """
     parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"}:
+    if parts.scheme not in _PORTS:
         return ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
+    try:
+        netloc = _plain_netloc(parts)
+    except ValueError:  # browsers open a few names that we do not
+        netloc = parts.netloc.rpartition("@")[2].lower()
+    return f"{parts.scheme}://{netloc}"
 
 
 def without_query(url: str) -> str:
@@ -68,12 +77,26 @@ def _with_plain_host(url: str) -> str:
         ValueError: If it is no address.
     """
     parts = urlsplit(url)
-    host = unicodedata.normalize("NFKC", unquote(parts.hostname or "")).lower()
+    return urlunsplit((parts.scheme, _plain_netloc(parts), *parts[2:])) if parts.scheme in _PORTS else ""
+
+
+def _plain_netloc(parts: SplitResult) -> str:
+    """Return the host of an address in one form, with a port that is not the usual one.
+
+    Raises:
+        ValueError: If it is not certain which host that is.
+    """
+    text = parts.hostname or ""
+    plain = unicodedata.normalize("NFKC", unquote(text))
+    if ":" in plain and plain != text:
+        msg = f"{text!r} is no host"
+        raise ValueError(msg)
+    host = canonical_host(plain)
+    if isinstance(host, IPv6Address):
+        mapped = host.ipv4_mapped  # newer Pythons write it with dots, browsers never do
+        host = f"[::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}]" if mapped is not None else f"[{host}]"
     port = "" if parts.port is None else f":{parts.port}"
-    host = f"[{host}]" if ":" in host else host
-    if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
-        return ""
-    return urlunsplit((parts.scheme, host + port.removesuffix(_PORTS[parts.scheme]), *parts[2:]))
+    return f"{host}{port.removesuffix(_PORTS[parts.scheme])}"
 
 
 def document_url(frame: Frame) -> str:

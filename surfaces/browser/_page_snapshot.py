@@ -83,6 +83,8 @@ class PageNode:
     """True if files are given to it."""
     is_in_label: bool = False
     """True if it is a box without an area, which has the ref and the place of the label around it."""
+    is_framed: bool = False
+    """True if it is in a frame of the page."""
 
     @property
     def ref(self) -> str:
@@ -111,6 +113,13 @@ class PageNode:
             or (self.role == "generic" and bool(self.name))
             or (self.role == "listitem" and any("cursor" in ancestor.marks for ancestor in self.ancestors()))
         )
+
+    def instead_of(self, node: PageNode) -> PageNode:
+        """Put it where an earlier look had the same part, and return it."""
+        self.parent = node.parent
+        if any("cursor" in ancestor.marks for ancestor in self.ancestors()):  # the whole snapshot marks that alone
+            self.marks.pop("cursor", None)
+        return self
 
     def below(self) -> Iterator[PageNode]:
         """Yield all parts in it, in reading order."""
@@ -220,6 +229,7 @@ class PageSnapshot:
             node = PageNode(match["role"], json.loads(match["name"] or '""'), marks, parent=parent)
             node.is_password = node.role in FIELDS if self._passwords is None else node.ref in self._passwords
             node.is_file = node.ref in self._files
+            node.is_framed = parent.is_framed or parent.role == "iframe"
             if "box" in marks:
                 node.box = frame.outside(*map(int, marks.pop("box").split(",")))
             parent.children.append(node)
@@ -247,7 +257,7 @@ class PageSnapshot:
 
     def id_of(self, node: PageNode) -> str:
         """Return the id of a control."""
-        return f"{node.ref}{self._suffixes[node.ref.startswith('f')]}"
+        return f"{node.ref}{self._suffixes[node.is_framed]}"
 
     def node(self, control_id: str) -> PageNode | None:
         """Return the part with a control's id; None if it is gone."""

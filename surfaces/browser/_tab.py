@@ -16,6 +16,7 @@ from callboard.surfaces.browser._form_hazards import PressFacts
 from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_end import close_page
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS, PageLooks
+from callboard.surfaces.browser._page_snapshot import DIALOGS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
 from callboard.surfaces.browser._sent_forms import SentForms
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from callboard.messages import Box
     from callboard.network import NetworkRules
-    from callboard.surfaces.browser._page_snapshot import PageSnapshot
+    from callboard.surfaces.browser._page_snapshot import PageNode, PageSnapshot
 
 _T = TypeVar("_T")
 _log = HostLog()
@@ -359,14 +360,32 @@ class Tab:
 
         Raises:
             DialogOpenError: If the page shows a dialog.
-            LoadingError: If the page loads another document.
+            LoadingError: If the page loads another document, or shows one after the other.
             ToolError: If the page does not answer.
         """
         self.check_no_dialog()
         if self.page.is_closed():
             msg = f"{self.id} is closed"
             raise ToolError(msg)
-        return await self.run(self._looks.snapshot(boxes=boxes), LOOK_SECONDS)
+        snapshot = await self.run(self._looks.snapshot(boxes=boxes), LOOK_SECONDS)
+        if snapshot is None:
+            raise LoadingError(self.loads or self.page.url)
+        return snapshot
+
+    async def part(self, node: PageNode) -> PageNode | None:
+        """Look again at a part of the last snapshot; None if it is gone.
+
+        Its name may have changed, and with it its ref.
+
+        Raises:
+            ToolError: As `snapshot`.
+        """
+        part = await self.run(self._looks.part(node.ref), LOOK_SECONDS)
+        if part is None:
+            return None
+        if any(ancestor.role in DIALOGS for ancestor in node.ancestors()):  # its question may have changed, too
+            return next((other for other in (await self.snapshot()).nodes if other.ref == part.ref), None)
+        return part.instead_of(node)
 
     async def picture(self) -> bytes:
         """Take a picture of the visible part of the page, as PNG.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import random
+import re
+
 import pytest
 
 from callboard.messages import Hazard
 from callboard.surfaces import ToolError
 from callboard.surfaces.browser._form_hazards import PressFacts
 from callboard.surfaces.browser._navigation_tools import full_address
-from callboard.surfaces.browser._page_addresses import resolved
+from callboard.surfaces.browser._page_addresses import origin_of, resolved
 
 EVIL = "http://evil.example/x"
 REFERENCES = {
@@ -23,8 +28,12 @@ REFERENCES = {
     "http://%65vil.example/x": EVIL,
     "https:evil.example": "https://evil.example",
     "javascript:void(0)": "javascript:void(0)",
-    "http://0x7f.1/": "",
-    "http://2130706433/": "",
+    "http://0x7f.1/": "http://127.0.0.1/",
+    "http://2130706433:80/": "http://127.0.0.1/",
+    "http://[::FFFF:127.0.0.1]:8080/": "http://[::ffff:7f00:1]:8080/",
+    "http://3dprinter/": "http://3dprinter/",
+    "http://shop.example./": "http://shop.example/",
+    "http://1%3A%3A1/": "",
     "http://b\u00fccher.example/": "",
     "http://[::1/": "",
 }
@@ -34,6 +43,44 @@ REFERENCES = {
 @pytest.mark.parametrize(("reference", "address"), REFERENCES.items())
 def test_a_reference_is_resolved_as_browsers_do(reference, address):
     assert resolved("http://shop.example/a/b", reference) == address
+
+
+LABELS = ("0", "1", "9", "a", "_", "01", "08", "0x", "0X7f", "0x7g", "256", "3d", "A-b", "%31", "", "\uff11", "K")
+GROUPS = ("", "0", "00", "1", "FFFF", "10000", "1.2.3.4", "0001")
+
+
+def spellings():
+    """List hosts as pages may write them."""
+    hosts = [".".join(labels) for count in (1, 2, 3) for labels in itertools.product(LABELS, repeat=count)]
+    choose = random.Random(7).choices  # noqa: S311 - a seed
+    hosts += [".".join(choose(LABELS[:11], k=count)) for count in (4, 5) for _ in range(500)]
+    hosts += [f"[{':'.join(choose(GROUPS, k=count))}]" for count in range(2, 10) for _ in range(500)]
+    return [f"{host}{end}" for host in dict.fromkeys(hosts) for end in ("", ".") if not (end and host.startswith("["))]
+
+
+def test_each_spelling_of_a_host_is_the_name_that_the_browser_gives_it(visit, shop):
+    hosts = spellings()
+    tab = visit(f"{shop.url}/")
+    names = tab.script(
+        "() => HOSTS.map(host => { try { return new URL(`http://${host}/`).hostname } catch { return '' } })".replace(
+            "HOSTS", json.dumps(hosts)
+        )
+    )
+    ours = {host: resolved("", f"http://{host}/").removeprefix("http://").removesuffix("/") for host in hosts}
+    truth = dict(zip(hosts, names, strict=True))
+    assert {host: name for host, name in ours.items() if name not in {"", truth[host].removesuffix(".")}} == {}
+    plain = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[.+\]")
+    refused = {host for host, name in ours.items() if not name and plain.fullmatch(truth[host])}
+    assert refused == set()
+    for host, name in ours.items():
+        if name:
+            assert origin_of(f"http://{host}:80/x") == origin_of(f"http://{truth[host]}/") == f"http://{name}"
+
+
+def test_a_spelling_of_a_host_is_named_as_the_host(touched, shop):
+    port = shop.url.rpartition(":")[2]
+    _, resources = touched(f"<form action='http://0177.0.0.01:{port}/x' method='post'><button>Go</button></form>")
+    assert set(resources) == {f"url:{shop.url}/page", f"origin:{shop.url}", f"url:{shop.url}/x"}
 
 
 @pytest.fixture
@@ -76,7 +123,7 @@ FORMS = {
     "by its button": ("<form><button formaction='{}'>Go</button></form>", {"sends"}),
     "by a base": ("<base href='{}/'><form action='x'><button>Go</button></form>", {"sends"}),
     "from elsewhere": ("<form id='f' action='{}'></form><button form='f'>Go</button>", {"sends"}),
-    "unclear": ("<form action='http://0x7f.1/'><button>Go</button></form>", {"sends"}),
+    "unclear": ("<form action='http://b\u00fccher.example/'><button>Go</button></form>", {"sends"}),
     "a script": ("<form action='javascript:void(0)'><button>Go</button></form>", set()),
     "its own site": ("<form action='/x'><button>Go</button></form>", set()),
 }
@@ -88,7 +135,7 @@ def test_a_form_for_another_origin_sends(touched, shop, page, hazards):
     assert tab.hazards("click", "Go") == hazards
     if "{}" in page:
         assert f"origin:{shop.other_url}" in resources
-    assert ("unknown" in resources) == ("0x7f" in page)
+    assert ("unknown" in resources) == ("b\u00fccher" in page)
 
 
 def test_enter_in_a_form_for_another_origin_sends(touched, shop):

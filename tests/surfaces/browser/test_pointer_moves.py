@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from callboard.surfaces import ToolError
+
 SUGGESTIONS = """<title>Suggestions</title><style>body { margin: 0 } * { line-height: 30px }
 #menu > div { width: 300px }</style><input id="field" aria-label="Name" style="display: block"><div id="menu"></div>
 <script>
@@ -31,6 +33,13 @@ ul { margin: 0; padding: 0 } li > ul { display: none; position: absolute; left: 
 li:hover > ul { display: block }</style><ul><li><button>Kitchen</button><ul><li><button>Pans</button></li>
 <li><button>Knives</button></li><li><button onclick="document.title = 'Kettles'">Kettles</button></li></ul></li>
 <li><button>Garden</button></li><li><button>Bath</button></li></ul>"""
+
+MENU = """<title>Menu</title><style>body { margin: 0 } nav { height: 40px } nav > div { display: none;
+position: absolute; top: 40px; width: 300px; height: 200px; background: #eee } """
+BY_STYLE = "nav:hover > div { display: block }</style><nav>Products<div>All products</div></nav>"
+BY_SCRIPT = """</style><nav onmouseenter="box.style.display = 'block'" onmouseleave="setTimeout(() => {
+box.style.display = 'none' }, 300)">Products<div id="box">All products</div></nav>"""
+BELOW = "<button style='margin: 20px' onclick=\"document.title = 'Sent'\">Next</button>"
 
 SORTABLE = """<title>Sortable</title><style>li { height: 40px }</style><ul id="list"><li><button>A</button></li>
 <li><button>B</button></li><li><button>C</button></li><li><button>D</button></li></ul><script>
@@ -98,3 +107,74 @@ def test_a_list_follows_drag_at(visit, shop):
     first, last = tab.control("A").box, tab.control("D").box
     tab.do("drag_at", x=first.x + 5, y=first.y + 5, to_x=last.x + 5, to_y=last.y + 5)
     assert tab.look().window["title"] == "BCDA"
+
+
+@pytest.mark.parametrize("menu", [BY_STYLE, BY_SCRIPT], ids=["style", "script"])
+@pytest.mark.parametrize("tool", ["click", "hover"])
+def test_a_menu_that_the_pointer_opens_covers_no_control(visit, shop, menu, tool):
+    shop.pages["/menu"] = MENU + menu + BELOW
+    tab = visit(f"{shop.url}/menu")
+    tab.tab.pointer = (50, 20)  # where it was on the page before
+    tab.do(tool, "Next")
+    assert tab.look().window["title"] == ("Sent" if tool == "click" else "Menu")
+    x, y = tab.tab.pointer
+    assert tab.control("Next").box.holds(int(x), int(y))
+
+
+def test_a_control_that_stays_covered_is_not_pressed(visit, shop):
+    shop.pages["/menu"] = f"{MENU}nav > div {{ display: block }}</style><nav><div>All products</div></nav>{BELOW}"
+    tab = visit(f"{shop.url}/menu")
+    tab.tab.pointer = (50, 20)
+    with pytest.raises(ToolError, match="covered by another part"):
+        tab.do("click", "Next")
+    assert tab.look().window["title"] == "Menu"
+
+
+@pytest.mark.parametrize("tool", ["click", "check"])
+@pytest.mark.parametrize(
+    "change", ["this.ariaLabel = 'Next (Ctrl+N)'", "this.title = 'Goes on'", "this.append(' page')"]
+)
+def test_a_control_whose_text_changes_under_the_pointer_is_pressed(visit, shop, tool, change):
+    part = "<button {}>Next</button>" if tool == "click" else "<div role='checkbox' tabindex='0' {}>Next</div>"
+    listeners = f"onmouseenter=\"{change}\" onclick=\"document.title = 'Sent'; this.ariaChecked = 'true'\""
+    shop.pages["/tooltip"] = f"<title>Tooltip</title>{part.format(listeners)}"
+    tab = visit(f"{shop.url}/tooltip")
+    control = tab.control("Next")
+    tab.hazards(tool, control)
+    tab.do(tool, control)
+    assert tab.look().window["title"] == "Sent"
+
+
+LOOK_ALIKES = {
+    "another element": ("this.replaceWith(this.cloneNode(true))", "gone, or was replaced|covered"),
+    "another role": ("this.role = 'link'", "gone, or was replaced"),
+    "a disabled control": ("this.disabled = true", "disabled"),
+    "a hidden control": ("this.style.visibility = 'hidden'", "gone|hidden"),
+    "a form": ("this.outerHTML = '<form method=post>' + this.outerHTML + '</form>'", "gone, or was replaced"),
+    "its form": ("this.setAttribute('form', 'f')", "now it sends"),
+    "its words": ("this.textContent = 'Buy now'", "now it sends to|now it spends"),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), LOOK_ALIKES.values(), ids=LOOK_ALIKES.keys())
+def test_a_control_that_is_another_under_the_pointer_is_not_pressed(visit, shop, change, reason):
+    button = f'<button onpointerenter="{change}">Next</button>'
+    script = "<script>onclick = () => { document.title = 'Sent' }</script>"
+    shop.pages["/alike"] = f"<title>Alike</title><form id='f' method='post'></form>{button}{script}"
+    tab = visit(f"{shop.url}/alike")
+    button = tab.control("Next")
+    assert tab.hazards("click", button) == set()
+    with pytest.raises(ToolError, match=reason):
+        tab.do("click", button)
+    assert tab.look().window["title"] == "Alike"
+
+
+def test_a_question_that_changes_under_the_pointer_is_ruled_on(visit, shop):
+    shop.pages["/ask"] = """<title>Ask</title><div role="dialog" aria-label="Ask"><p id="text">Go on?</p>
+        <button onmouseenter="text.textContent = 'Delete all files?'" onclick="document.title = 'Sent'">OK</button>"""
+    tab = visit(f"{shop.url}/ask")
+    button = tab.control("OK")
+    assert tab.hazards("click", button) == set()
+    with pytest.raises(ToolError, match="now it deletes"):
+        tab.do("click", button)
+    assert tab.look().window["title"] == "Ask"

