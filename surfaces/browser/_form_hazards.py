@@ -148,7 +148,10 @@ def _default_button(element: Locator) -> Locator:
 
 
 async def _words_of_button(buttons: Locator) -> set[Hazard]:
-    """Return the hazards of the words on a button that is pressed by way of another part."""
+    """Return the hazards of the words on a button.
+
+    It is pressed by way of another part.
+    """
     if not await buttons.count():
         return set()
     button = buttons.first

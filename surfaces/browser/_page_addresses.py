@@ -81,7 +81,9 @@ def _with_plain_host(url: str) -> str:
 
 
 def _plain_netloc(parts: SplitResult) -> str:
-    """Return the host of an address in one form, with a port that is not the usual one.
+    """Return the host of an address in one form.
+
+    A port that is not the usual one follows.
 
     Raises:
         ValueError: If it is not certain which host that is.

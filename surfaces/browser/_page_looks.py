@@ -104,9 +104,9 @@ class PageLooks:
         return snapshot
 
     async def part(self, ref: str) -> PageNode | None:
-        """Look again at an element of the last snapshot; None if it is gone.
+        """Look again at an element of the last snapshot.
 
-        Other refs of its frame find nothing then, until the next snapshot.
+        None if it is gone. Other refs of its frame find nothing then, until the next snapshot.
         """
         async with self._looking:
             with contextlib.suppress(Exception):  # it is gone, or hidden
@@ -115,7 +115,7 @@ class PageLooks:
         return None
 
     def _shown(self) -> tuple[object, object]:
-        """Return facts that differ between documents: the page's own, and those of its frames."""
+        """Return facts of page and frames that differ between documents."""
         (page, frames), url = self._documents(), self._page.url.partition("#")[0]
         return (page, url), (frames, [(frame, frame.url) for frame in self._page.frames])
 
@@ -173,7 +173,7 @@ class PageLooks:
         return refs
 
     async def _check(self, text: str, passwords: set[str], *, checks_all: bool) -> dict[str, bool | None]:
-        """Return whether the other fields in a snapshot are for passwords.
+        """Tell which other fields in a snapshot are for passwords.
 
         The page may have shown them after those were listed. None for a field that is gone. Those beyond the most that
         are asked count as such.

@@ -115,7 +115,7 @@ class PageNode:
         )
 
     def instead_of(self, node: PageNode) -> PageNode:
-        """Put it where an earlier look had the same part, and return it."""
+        """Put it where an earlier look had the same part."""
         self.parent = node.parent
         if any("cursor" in ancestor.marks for ancestor in self.ancestors()):  # the whole snapshot marks that alone
             self.marks.pop("cursor", None)

@@ -373,9 +373,9 @@ class Tab:
         return snapshot
 
     async def part(self, node: PageNode) -> PageNode | None:
-        """Look again at a part of the last snapshot; None if it is gone.
+        """Look again at a part of the last snapshot.
 
-        Its name may have changed, and with it its ref.
+        None if it is gone. Its name may have changed, and with it its ref.
 
         Raises:
             ToolError: As `snapshot`.
