@@ -190,7 +190,7 @@ class Assembly:
             engine or _nats_engine(self.settings),
             self.settings,
             self.loop,
-            self.journal.identity,
+            self.journal,
             post=lambda message: self.client.tell(message),  # noqa: PLW0108 - there is no client yet
             emit=self.stream.emit,
         )

@@ -91,6 +91,13 @@ class StoredFile(Value):
     """The digest of its contents."""
     size: int = Field(ge=0)
     """Its size in bytes."""
+    owner: str
+    """The task or machine that it belongs to, and is deleted with."""
+
+    @property
+    def key(self) -> str:
+        """The name under which it is stored."""
+        return f"{self.owner}.{self.sha256}"
 
 
 class Delivery(Protocol):
@@ -192,8 +199,8 @@ class FleetEngine(Protocol):
         values and None are yielded again. It ends with the connection.
         """
 
-    async def store(self, path: Path) -> StoredFile:
-        """Store a file, unless one with the same contents is stored already."""
+    async def store(self, path: Path, owner: str) -> StoredFile:
+        """Store a file, unless its owner has one with the same contents."""
 
     async def load(self, file: StoredFile, path: Path) -> None:
         """Write a stored file to a new path.

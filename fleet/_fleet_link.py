@@ -12,6 +12,7 @@ from callboard.fleet._machines import AWAY_SECONDS, Machine, Machines
 from callboard.fleet._remote_targets import RemoteTargets
 from callboard.fleet._served_work import ServedWork
 from callboard.fleet._submitted_work import SubmittedWork
+from callboard.fleet._task_files import TaskFiles
 from callboard.messages import EventName
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from callboard.config import Settings
     from callboard.fleet._engine import FleetEngine
     from callboard.fleet._served_work import Submitting
+    from callboard.journal import Journal
     from callboard.messages import Message, Target
 
 OPEN_SECONDS = 5.0
@@ -42,7 +44,7 @@ class FleetLink:
         engine: FleetEngine,
         settings: Settings,
         loop: EventLoop,
-        journal_identity: str,
+        journal: Journal,
         *,
         post: Callable[[Message], None],
         emit: Callable[..., None],
@@ -53,7 +55,7 @@ class FleetLink:
             engine: The connection.
             settings: The supervisor's settings.
             loop: Its event loop.
-            journal_identity: The identity of its journal.
+            journal: Its journal.
             post: Send the root a message.
             emit: Emit an event.
         """
@@ -66,7 +68,8 @@ class FleetLink:
         """The other machines."""
         self.targets = RemoteTargets(self.machines)
         """The surface that offers their targets."""
-        self.submitted = SubmittedWork(engine, name, journal_identity, post)
+        self._files = TaskFiles(engine, settings, journal.artifacts)
+        self.submitted = SubmittedWork(engine, name, journal.identity, self._files, post)
         """The subtasks that they do."""
         self._served: ServedWork | None = None
         self._works: list[concurrent.futures.Future[None]] = []
@@ -91,7 +94,9 @@ class FleetLink:
         """Do the work of other machines from now on."""
         if self._served is None:
             name = self._settings.fleet.machine
-            self._served = ServedWork(self._engine, name, submitting, targets, self._settings)
+            self._served = ServedWork(
+                self._engine, name, submitting, targets, files=self._files, settings=self._settings
+            )
             self._start(self._served.run)
 
     def drain(self, timeout: float | None = None) -> bool:

@@ -268,11 +268,11 @@ class MemoryEngine:
         ]
         return sorted(changed_entries, key=lambda entry: entry.revision)
 
-    async def store(self, path: Path) -> StoredFile:
+    async def store(self, path: Path, owner: str) -> StoredFile:
         """Store a file."""
-        file, data = await asyncio.to_thread(describe_file, path), await asyncio.to_thread(path.read_bytes)
+        file, data = await asyncio.to_thread(describe_file, path, owner), await asyncio.to_thread(path.read_bytes)
         with self.changing() as hub:
-            hub.files[file.sha256] = data
+            hub.files[file.key] = data
         return file
 
     async def load(self, file: StoredFile, path: Path) -> None:
@@ -283,7 +283,7 @@ class MemoryEngine:
             FileExistsError: If the path exists.
         """
         with self.locked() as hub:
-            data = hub.files.get(file.sha256)
+            data = hub.files.get(file.key)
         if data is None:
             raise DamagedFileError.missing(file.name)
 
@@ -295,4 +295,4 @@ class MemoryEngine:
     async def discard(self, file: StoredFile) -> None:
         """Delete a stored file."""
         with self.changing() as hub:
-            hub.files.pop(file.sha256, None)
+            hub.files.pop(file.key, None)

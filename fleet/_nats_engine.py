@@ -297,15 +297,15 @@ class NatsEngine:
                 with contextlib.suppress(EngineAwayError), _answering():
                     await watcher.stop()  # type: ignore[no-untyped-call]
 
-    async def store(self, path: Path) -> StoredFile:
+    async def store(self, path: Path, owner: str) -> StoredFile:
         """Store a file."""
-        file = await asyncio.to_thread(describe_file, path)
+        file = await asyncio.to_thread(describe_file, path, owner)
         with _answering():
             try:
-                await self._files.get_info(file.sha256)
+                await self._files.get_info(file.key)
             except ObjectNotFoundError:
                 with await asyncio.to_thread(path.open, "rb") as stream:
-                    await self._files.put(file.sha256, stream)
+                    await self._files.put(file.key, stream)
         return file
 
     async def load(self, file: StoredFile, path: Path) -> None:
@@ -319,7 +319,7 @@ class NatsEngine:
         async def write(spare: Path) -> None:
             with await asyncio.to_thread(spare.open, "xb") as stream:
                 async with asyncio.timeout(_FETCH_SECONDS + file.size / _BYTES_A_SECOND):
-                    await self._files.get(file.sha256, writeinto=stream)
+                    await self._files.get(file.key, writeinto=stream)
 
         try:
             with _answering():
@@ -332,7 +332,7 @@ class NatsEngine:
     async def discard(self, file: StoredFile) -> None:
         """Delete a stored file."""
         with _answering(), contextlib.suppress(NotFoundError):
-            await self._files.delete(file.sha256)
+            await self._files.delete(file.key)
 
 
 async def _connect(url: str, **options: Any) -> Client:

@@ -12,7 +12,8 @@ from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import STATE, TARGETS
 from callboard.fleet._narrowed_orders import narrowed
-from callboard.fleet._submitted_work import repeat
+from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._task_files import moved_result
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
     MachineState,
@@ -39,11 +40,12 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
-    from callboard.fleet._engine import Delivery, FleetEngine
+    from callboard.fleet._engine import Delivery, FleetEngine, StoredFile
+    from callboard.fleet._task_files import TaskFiles
     from callboard.fleet._work_messages import Verdict
     from callboard.messages import Target, Task, Value
 
@@ -95,6 +97,8 @@ class ServedWork:
         name: str,
         submitting: Submitting,
         targets: Callable[[], Iterable[Target]],
+        *,
+        files: TaskFiles,
         settings: Settings,
     ) -> None:
         """Create it.
@@ -104,12 +108,14 @@ class ServedWork:
             name: This machine.
             submitting: Where tasks are submitted.
             targets: Lists the targets that other machines may give work. It may block.
+            files: Moves the files of tasks.
             settings: The settings of this machine, which orders only narrow.
         """
         self._engine = engine
         self._name = name
         self._submitting = submitting
         self._targets = targets
+        self._files = files
         self._settings = settings
         self._slots = asyncio.Semaphore(settings.fleet.slots)
         self._works: dict[str, asyncio.Task[None]] = {}
@@ -171,7 +177,7 @@ class ServedWork:
     async def _publish_targets(self) -> None:
         targets = tuple(await asyncio.to_thread(self._targets))
         if targets != self._published:
-            body = await pack(self._engine, MachineTargets(machine=self._name, targets=targets))
+            body = await pack(self._engine, MachineTargets(machine=self._name, targets=targets), self._name)
             await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
             self._published = targets
 
@@ -205,7 +211,7 @@ class ServedWork:
         if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
             await self._finish_with(work, delivery)
             return None
-        begun = await self._begun(task)
+        begun = await self._begun(task, order.files)
         if isinstance(begun, TaskResult):
             await self._publish_result(task, begun)
             await self._done(delivery)
@@ -214,7 +220,7 @@ class ServedWork:
         _ = asyncio.get_running_loop().create_task(self._finish_with(work, delivery))
         return work
 
-    async def _begun(self, task: Task) -> TaskHandle[Any] | TaskResult:
+    async def _begun(self, task: Task, files: Mapping[str, StoredFile]) -> TaskHandle[Any] | TaskResult:
         """Submit a task, unless it is known or was cancelled before."""
         with contextlib.suppress(UnknownTaskError):
             return await asyncio.to_thread(self._submitting.handle, task.id)
@@ -222,7 +228,8 @@ class ServedWork:
         if signals.cancel is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
         try:
-            return await asyncio.to_thread(self._submitting.submit, task)
+            paths = await self._files.take_in(files, task.id)
+            return await asyncio.to_thread(self._submitting.submit, _with_files(task, paths, self._name))
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError) as error:
@@ -275,12 +282,13 @@ class ServedWork:
         await self._publish_result(task, result)
 
     async def _publish_result(self, task: Task, result: TaskResult) -> None:
-        await self._put(Bucket.RESULTS, task, WorkResult(result=result))
+        files = await self._files.send(result.artifacts, task.id)
+        await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files))
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> None:
         """Tell the submitter of a task something."""
         key = f"{_submitter(task)}.{self._name}.{task.id}"
-        body = await repeat(lambda: pack(self._engine, value))
+        body = await repeat(lambda: pack(self._engine, value, task.id))
         await repeat(lambda: self._engine.put(bucket, key, body))
 
     async def _signals(self, task: Task) -> TaskSignals:
@@ -314,6 +322,21 @@ class ServedWork:
 
 def _submitter(task: Task) -> str:
     return "" if task.origin is None else task.origin.submitter
+
+
+def _with_files(task: Task, paths: Mapping[str, str], machine: str) -> Task:
+    """Return a task whose earlier results name files of this machine."""
+    origin = task.origin
+    if origin is None:
+        return task
+    subtasks = tuple(
+        result.model_copy(update={"machine": ""})
+        if result.machine == machine
+        else moved_result(result, paths, result.machine or origin.submitter)
+        for result in origin.subtasks
+    )
+    made = tuple(paths[path] for path in origin.made if path in paths)
+    return task.model_copy(update={"origin": origin.model_copy(update={"subtasks": subtasks, "made": made})})
 
 
 class _Obedience:

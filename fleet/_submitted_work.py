@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing import RemoteTerms
 from callboard.config import HostLog
-from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
+from callboard.fleet._engine import Bucket, DamagedFileError
+from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._task_files import moved_result, returned_result
 from callboard.fleet._work_messages import (
     RequestsOfTask,
     TaskSignals,
@@ -40,22 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from callboard.actors.states import Run
-    from callboard.fleet._engine import BucketEntry, FleetEngine
+    from callboard.fleet._engine import BucketEntry, FleetEngine, StoredFile
+    from callboard.fleet._task_files import TaskFiles
     from callboard.messages import Assign, Message
 
-_T = TypeVar("_T")
-_RETRY_SECONDS = 0.25
-
 _log = HostLog()
-
-
-async def repeat(call: Callable[[], Awaitable[_T]]) -> _T:
-    """Repeat a call until the engine answers."""
-    while True:
-        try:
-            return await call()
-        except EngineAwayError:
-            await asyncio.sleep(_RETRY_SECONDS)
 
 
 @dataclass(eq=False)
@@ -75,6 +66,10 @@ class SubmittedTask:
     """Whether this process has sent it."""
     requests: tuple[Question | ApprovalRequest, ...] = ()
     result: TaskResult | None = None
+    files: dict[str, StoredFile] = field(default_factory=dict)
+    """The files of its result, by their paths there."""
+    paths: dict[str, str] = field(default_factory=dict)
+    """The paths of these files here, by those there."""
     waits_for: tuple[str, str] | None = None
     """The request that a person is asked here: its id there and here."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -89,15 +84,24 @@ class SubmittedWork:
     begin and its end are kept.
     """
 
-    def __init__(self, engine: FleetEngine, name: str, journal_identity: str, post: Callable[[Message], None]) -> None:
+    def __init__(
+        self,
+        engine: FleetEngine,
+        name: str,
+        journal_identity: str,
+        files: TaskFiles,
+        post: Callable[[Message], None],
+    ) -> None:
         """Create it.
 
         Args:
             engine: The connection.
             name: This machine.
             journal_identity: The identity of this machine's journal: tasks of another journal are other tasks.
+            files: Moves the files of subtasks.
             post: Send the root a message.
         """
+        self._files = files
         self._engine = engine
         self._name = name
         self._journal_identity = journal_identity
@@ -142,12 +146,16 @@ class SubmittedWork:
         task.requests = RequestsOfTask.model_validate_json(data).requests
 
     async def _take_result(self, task: SubmittedTask, body: bytes) -> None:
+        if task.result is not None:
+            return
         try:
-            result = WorkResult.model_validate_json(await repeat(lambda: unpack(self._engine, body))).result
+            ended = WorkResult.model_validate_json(await repeat(lambda: unpack(self._engine, body)))
         except (ValueError, DamagedFileError) as error:  # its work is over, and nobody can say how
             cause = Cause(reason=f"its result can't be read: {reason_of(error)}")
-            result = TaskResult(task_id=task.task_id, outcome=Outcome.ERROR, causes=(cause,))
-        task.result, task.requests = result, ()
+            ended = WorkResult(result=TaskResult(task_id=task.task_id, outcome=Outcome.ERROR, causes=(cause,)))
+        task.files = ended.files
+        task.paths = await self._files.keep(ended.files, task.task_here, task.run_id)
+        task.result, task.requests = ended.result, ()
 
     def _task_of(self, assign: Assign) -> tuple[str, SubmittedTask]:
         """Return a subtask's record, and its key in the buckets."""
@@ -179,15 +187,16 @@ class SubmittedWork:
         """Cancel a subtask on the other machine, and return its end."""
         task = await self._known(run.assign)
         if task.signals is None:  # it was never sent
-            return RemoteEnded(result=_result(run.assign, TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)))
+            task.result = TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)
         reason = run.causes[0].reason if run.causes else "it was stopped"
-        await self._signal(task, cancel=reason)
+        if task.result is None:
+            await self._signal(task, cancel=reason)
         if not task.is_sent and task.result is None:  # a crash may have come before it was sent; nothing begins there
             unsent = run.assign.model_copy(update={"request": reason, "task_request": "", "subtasks": ()})
             await self._send(task, unsent, RemoteTerms(budget=None, policy=()))
         while task.result is None:
             await self._change(task)
-        return RemoteEnded(result=_result(run.assign, task.result))
+        return _ended(task, run.assign, task.result)
 
     def pause(self, run: Run, *, paused: bool) -> None:
         """Pause a subtask on the other machine, or resume it."""
@@ -208,6 +217,7 @@ class SubmittedWork:
         _in_background(self._delete(key, task))
 
     async def _delete(self, key: str, task: SubmittedTask) -> None:
+        await self._files.discard(task.files.values())
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         await repeat(lambda: delete_packed(self._engine, Bucket.REQUESTS, key))
         await repeat(lambda: delete_packed(self._engine, Bucket.RESULTS, key))
@@ -248,15 +258,17 @@ class SubmittedWork:
         task.signals = signals
 
     async def _send(self, task: SubmittedTask, assign: Assign, terms: RemoteTerms) -> None:
-        order = WorkOrder(task=_task_there(task, assign, terms, self._name))
-        body = await repeat(lambda: pack(self._engine, order))
+        elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
+        files = await self._files.send((path for result in elsewhere for path in result.artifacts), task.task_id)
+        order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files)
+        body = await repeat(lambda: pack(self._engine, order, task.task_id))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
         task.is_sent = True
 
     async def _next(self, task: SubmittedTask, assign: Assign) -> Question | ApprovalRequest | RemoteEnded:
         while True:
             if task.result is not None:
-                return RemoteEnded(result=_result(assign, task.result))
+                return _ended(task, assign, task.result)
             answered = {verdict.id for verdict in (task.signals or TaskSignals()).verdicts}
             request = next((request for request in task.requests if request.id not in answered), None)
             if request is not None:
@@ -318,7 +330,8 @@ def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: s
             run_id=assign.run_id,
             number=assign.number,
             task_request=assign.task_request,
-            subtasks=tuple(result.model_copy(update={"last_seen": None}) for result in assign.subtasks),
+            subtasks=tuple(_seen_there(result, task.machine) for result in assign.subtasks),
+            made=assign.made,
         ),
         dry_run=assign.dry_run,
         limits=assign.limits,
@@ -328,6 +341,22 @@ def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: s
         policy=terms.policy,
         **work,
     )
+
+
+def _seen_there(result: SubtaskResult, machine: str) -> SubtaskResult:
+    """Return an earlier result as the other machine sees it.
+
+    The files that it made itself are where they were made.
+    """
+    result = result.model_copy(update={"last_seen": None})
+    return returned_result(result) if result.machine == machine else result
+
+
+def _ended(task: SubmittedTask, assign: Assign, result: TaskResult) -> RemoteEnded:
+    """Return the end of a subtask, with the files that came with it."""
+    moved = moved_result(_result(assign, result), task.paths, task.machine)
+    here = {path: there for there, path in task.paths.items()}
+    return RemoteEnded(result=moved.model_copy(update={"paths_there": here}))
 
 
 def _result(assign: Assign, result: TaskResult) -> SubtaskResult:

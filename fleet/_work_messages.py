@@ -36,6 +36,8 @@ class WorkOrder(Value):
     version: Literal[1] = 1
     task: Task
     """The task that does it there; its origin is the subtask."""
+    files: dict[str, StoredFile] = Field(default_factory=dict)
+    """The files of earlier subtasks that it sees, by their paths on the submitter."""
 
 
 class WorkResult(Value):
@@ -43,6 +45,8 @@ class WorkResult(Value):
 
     version: Literal[1] = 1
     result: TaskResult
+    files: dict[str, StoredFile] = Field(default_factory=dict)
+    """The files that it made or changed, by their paths there."""
 
 
 class RequestsOfTask(Value):
@@ -101,7 +105,7 @@ MOST_INLINE = 200_000
 _AS_FILE = b"file:"
 
 
-async def pack(engine: FleetEngine, value: Value) -> bytes:
+async def pack(engine: FleetEngine, value: Value, owner: str) -> bytes:
     """Encode a value.
 
     A large one is stored as a file, which is named.
@@ -115,7 +119,7 @@ async def pack(engine: FleetEngine, value: Value) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "value.json"
         await asyncio.to_thread(path.write_bytes, data)
-        return _AS_FILE + (await engine.store(path)).model_dump_json().encode()
+        return _AS_FILE + (await engine.store(path, owner)).model_dump_json().encode()
 
 
 async def unpack(engine: FleetEngine, body: bytes) -> bytes:

@@ -3,7 +3,7 @@
 A process that starts after a crash reads it to resume unfinished tasks.
 """
 
-from callboard.journal._artifacts import Artifacts
+from callboard.journal._artifacts import Artifacts, safe_name
 from callboard.journal._file import JournalFile
 from callboard.journal._file_journal import FileJournal
 from callboard.journal._journal import Journal, settle
@@ -25,6 +25,7 @@ __all__ = [
     "Row",
     "TaskLine",
     "Versions",
+    "safe_name",
     "settle",
     "without_pictures",
 ]

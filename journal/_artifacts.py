@@ -63,11 +63,11 @@ class Artifacts:
         with journal_errors(self._journal or Path(tempfile.gettempdir()), "written"):
             folder = self._root() / folder_of(task_id)
             new_folders = [candidate for candidate in (folder.parent, folder) if own_folder(candidate)]
-            stem = re.sub(r"[^A-Za-z0-9.]+", "-", call_id)[-_NAME:]
+            stem = _safe_stem(call_id)
             if name:
                 folder = _new_folder(folder, stem)
                 new_folders.append(folder)
-                path = folder / (re.sub(r"[^\w. ()-]+", "-", name).strip(" .")[-_NAME:] or "file")
+                path = folder / safe_name(name)
                 descriptor = create_own(path)
             else:
                 path, descriptor = _opened(folder, stem, suffix)
@@ -80,6 +80,25 @@ class Artifacts:
                 for changed_folder in (folder, *(new_folder.parent for new_folder in new_folders)):
                     sync_folder(changed_folder)
         return path
+
+    def reserve(self, task_id: str, call_id: str, name: str) -> Path:
+        """Return a path for an artifact that the caller writes.
+
+        Its folder is new, and only its user can read it.
+
+        Args:
+            task_id: The task; the file is deleted when the journal drops the task.
+            call_id: A part of the folder's name.
+            name: The file's name, from which folders and unusual characters are taken.
+
+        Raises:
+            JournalError: If the folder can't be made.
+        """
+        with journal_errors(self._journal or Path(tempfile.gettempdir()), "written"):
+            folder = self._root() / folder_of(task_id)
+            own_folder(folder.parent)
+            own_folder(folder)
+            return _new_folder(folder, _safe_stem(call_id)) / safe_name(name)
 
     def forget(self, task_ids: Iterable[str]) -> None:
         """Delete the artifacts of tasks."""
@@ -99,6 +118,15 @@ class Artifacts:
                 journal = self._journal
                 self._folder = Path(tempfile.mkdtemp(prefix="callboard-")) if journal is None else artifacts_of(journal)
             return self._folder
+
+
+def _safe_stem(call_id: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", call_id)[-_NAME:]
+
+
+def safe_name(name: str) -> str:
+    """Return the name of a file without folders and unusual characters."""
+    return re.sub(r"[^\w. ()-]+", "-", name).strip(" .")[-_NAME:] or "file"
 
 
 def artifacts_of(journal: Path) -> Path:

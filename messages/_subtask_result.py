@@ -45,6 +45,8 @@ class SubtaskResult(DocumentedFields, Message):
     """The last comment of the agent's model."""
     artifacts: tuple[str, ...] = ()
     """Files it made or changed, as absolute paths, in order."""
+    paths_there: dict[str, str] = Field(default_factory=dict)
+    """The paths of `artifacts` on the machine that made them, by their paths here, if that is another one."""
     made: tuple[str, ...] = ()
     """Those of `artifacts` that did not exist before the task."""
     changed: tuple[str, ...] = ()

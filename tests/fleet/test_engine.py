@@ -124,9 +124,11 @@ async def test_load_writes_the_contents_of_a_stored_file(world, tmp_path):
     engine, other = await world.engine(), await world.engine("finance-4")
     source = tmp_path / "report.xlsx"
     source.write_bytes(bytes(range(256)) * 2_000)
-    file = await engine.store(source)
-    assert file == StoredFile(name="report.xlsx", sha256=hashlib.sha256(source.read_bytes()).hexdigest(), size=512_000)
-    assert await other.store(source) == file
+    file = await engine.store(source, "task-1")
+    assert file == StoredFile(
+        name="report.xlsx", sha256=hashlib.sha256(source.read_bytes()).hexdigest(), size=512_000, owner="task-1"
+    )
+    assert await other.store(source, "task-1") == file
     await other.load(file, tmp_path / "inbox" / "report.xlsx")
     assert (tmp_path / "inbox" / "report.xlsx").read_bytes() == source.read_bytes()
     with pytest.raises(FileExistsError):
@@ -144,7 +146,7 @@ async def test_load_writes_the_contents_of_a_stored_file(world, tmp_path):
 async def test_load_writes_an_empty_file(world, tmp_path):
     engine = await world.engine()
     (tmp_path / "empty").touch()
-    await engine.load(await engine.store(tmp_path / "empty"), tmp_path / "copy")
+    await engine.load(await engine.store(tmp_path / "empty", "task-1"), tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b""
 
 

@@ -1,0 +1,186 @@
+"""Files that move between machines with a subtask."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.config import HostLog
+from callboard.fleet._engine import DamagedFileError
+from callboard.fleet._repeated_calls import repeat
+from callboard.journal import safe_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.config import Settings
+    from callboard.fleet._engine import FleetEngine, StoredFile
+    from callboard.journal import Artifacts
+    from callboard.messages import SubtaskResult
+
+INBOX = "inbox"
+"""The folder of a workspace that gets files of other machines."""
+
+_log = HostLog()
+
+
+class TaskFiles:
+    """Send files of results, and write those of other machines.
+
+    Files that a machine gets never replace one that is there.
+    """
+
+    def __init__(self, engine: FleetEngine, settings: Settings, artifacts: Artifacts) -> None:
+        """Create it.
+
+        Args:
+            engine: The connection.
+            settings: The settings, for the largest file and the workspace of documents.
+            artifacts: Where files are written that go into no workspace.
+        """
+        self._engine = engine
+        self._largest = settings.fleet.max_file_bytes
+        workspace = settings.documents.workspace
+        self._workspace = None if workspace is None else settings.path(workspace)
+        self._artifacts = artifacts
+
+    async def send(self, paths: Iterable[str], owner: str) -> dict[str, StoredFile]:
+        """Store files for another machine.
+
+        Those that are gone or too large are left out.
+        """
+        files: dict[str, StoredFile] = {}
+        for path in dict.fromkeys(paths):
+            file = Path(path)
+            if await asyncio.to_thread(self._is_sent, file):
+                files[path] = await repeat(lambda file=file: self._engine.store(file, owner))  # type: ignore[misc]
+        return files
+
+    def _is_sent(self, file: Path) -> bool:
+        if not file.is_absolute() or not file.is_file():
+            return False
+        size = file.stat().st_size
+        if size > self._largest:
+            _log.warning("%s is not sent: it has %s bytes, and fleet.max_file_bytes is %s", file, size, self._largest)
+        return size <= self._largest
+
+    async def keep(self, files: Mapping[str, StoredFile], task_id: str, run_id: str) -> dict[str, str]:
+        """Write files as artifacts of a task; return their paths here by those there."""
+        paths: dict[str, str] = {}
+        for path, file in files.items():
+            place = await asyncio.to_thread(self._artifacts.reserve, task_id, run_id, file.name)
+            if await self._load(file, place):
+                paths[path] = str(place)
+        return paths
+
+    async def take_in(self, files: Mapping[str, StoredFile], task_id: str) -> dict[str, str]:
+        """Write files into the workspace's inbox; return their paths here by those there.
+
+        Without a workspace they are artifacts of the task.
+
+        Raises:
+            ValueError: If one is larger than this machine takes, or the inbox is a link.
+        """
+        if self._workspace is None:
+            return await self.keep(files, task_id, task_id)
+        paths: dict[str, str] = {}
+        for path, file in files.items():
+            if file.size > self._largest:
+                msg = f"the file {file.name!r} has {file.size:,} bytes; this machine takes {self._largest:,} at most"
+                raise ValueError(msg)
+            place = await asyncio.to_thread(_place_in, self._workspace / INBOX, file)
+            if place.exists() or await self._load(file, place):
+                paths[path] = str(place)
+        return paths
+
+    async def _load(self, file: StoredFile, place: Path) -> bool:
+        try:
+            await repeat(lambda: self._engine.load(file, place))
+        except DamagedFileError as error:
+            _log.warning("a file of another machine is left out: %s", error)
+            return False
+        return True
+
+    async def discard(self, files: Iterable[StoredFile]) -> None:
+        """Delete stored files."""
+        for file in files:
+            await repeat(lambda file=file: self._engine.discard(file))  # type: ignore[misc]
+
+
+def _place_in(inbox: Path, file: StoredFile) -> Path:
+    """Return the path of a file in an inbox: a new one, or that of the same contents.
+
+    Raises:
+        ValueError: If the inbox is a link, and so may lead out of the workspace.
+    """
+    if inbox.is_symlink():
+        msg = f"{inbox} is a link: files of other machines are written into a folder only"
+        raise ValueError(msg)
+    inbox.mkdir(parents=True, exist_ok=True)
+    name = Path(safe_name(file.name))
+    number, place = 1, inbox / name
+    while place.is_symlink() or place.exists():
+        if not place.is_symlink() and place.is_file() and _digest(place) == file.sha256:
+            return place
+        number += 1
+        place = inbox / f"{name.stem} ({number}){name.suffix}"
+    return place
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def moved_result(result: SubtaskResult, paths: Mapping[str, str], machine: str) -> SubtaskResult:
+    """Return a result whose files are on another machine now.
+
+    Files that did not move, and targets, get their machine in front.
+
+    Args:
+        result: The result.
+        paths: The new paths of files, by the old ones.
+        machine: The machine that has the old ones.
+    """
+    return result.model_copy(
+        update={
+            "artifacts": tuple(paths.get(path, f"{machine}:{path}") for path in result.artifacts),
+            "made": tuple(paths.get(path, f"{machine}:{path}") for path in result.made),
+            "changed": tuple(f"{machine}:{name}" for name in result.changed),
+            "output": _moved_value(result.output, paths),
+        }
+    )
+
+
+def returned_result(result: SubtaskResult) -> SubtaskResult:
+    """Return a result as the machine that made it knows it: `moved_result`, undone."""
+
+    def path_there(name: str) -> str:
+        return result.paths_there.get(name, name.removeprefix(f"{result.machine}:"))
+
+    return result.model_copy(
+        update={
+            "artifacts": tuple(map(path_there, result.artifacts)),
+            "made": tuple(map(path_there, result.made)),
+            "changed": tuple(map(path_there, result.changed)),
+            "output": _moved_value(result.output, result.paths_there),
+            "paths_there": {},
+        }
+    )
+
+
+def _moved_value(value: JsonValue, paths: Mapping[str, str]) -> JsonValue:
+    """Replace each text of a value that is an old path."""
+    match value:
+        case str():
+            return paths.get(value, value)
+        case list():
+            return [_moved_value(item, paths) for item in value]
+        case dict():
+            return {key: _moved_value(item, paths) for key, item in value.items()}
+        case _:
+            return value
