@@ -69,7 +69,9 @@ class FleetLink:
         self.targets = RemoteTargets(self.machines)
         """The surface that offers their targets."""
         self._files = TaskFiles(engine, settings, journal.artifacts)
-        self.submitted = SubmittedWork(engine, name, journal.identity, self._files, post)
+        self.submitted = SubmittedWork(
+            engine, name, journal.identity, self._files, post=post, on_sent=self._tell_if_away
+        )
         """The subtasks that they do."""
         self._served: ServedWork | None = None
         self._works: list[concurrent.futures.Future[None]] = []
@@ -153,6 +155,12 @@ class FleetLink:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.machines.watch())
             group.create_task(self.submitted.watch())
+
+    def _tell_if_away(self, name: str) -> None:
+        """Emit an event if work was sent to a machine that is away."""
+        machine = self.machines.get(name)
+        if machine is not None and machine.is_away:
+            self._tell_change(machine)
 
     def _tell_change(self, machine: Machine) -> None:
         """Emit an event for a machine that is away or back.

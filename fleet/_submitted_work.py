@@ -90,7 +90,9 @@ class SubmittedWork:
         name: str,
         journal_identity: str,
         files: TaskFiles,
+        *,
         post: Callable[[Message], None],
+        on_sent: Callable[[str], None],
     ) -> None:
         """Create it.
 
@@ -100,12 +102,14 @@ class SubmittedWork:
             journal_identity: The identity of this machine's journal: tasks of another journal are other tasks.
             files: Moves the files of subtasks.
             post: Send the root a message.
+            on_sent: Called with a machine once work was sent to it.
         """
         self._files = files
         self._engine = engine
         self._name = name
         self._journal_identity = journal_identity
         self._post = post
+        self._on_sent = on_sent
         self._tasks: dict[str, SubmittedTask] = {}
         """The subtasks, by their keys in the engine's buckets."""
 
@@ -264,6 +268,7 @@ class SubmittedWork:
         body = await repeat(lambda: pack(self._engine, order, task.task_id))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
         task.is_sent = True
+        self._on_sent(task.machine)
 
     async def _next(self, task: SubmittedTask, assign: Assign) -> Question | ApprovalRequest | RemoteEnded:
         while True:
@@ -353,7 +358,7 @@ def _seen_there(result: SubtaskResult, machine: str) -> SubtaskResult:
 
 
 def _ended(task: SubmittedTask, assign: Assign, result: TaskResult) -> RemoteEnded:
-    """Return the end of a subtask, with the files that came with it."""
+    """Return the end of a subtask with its files."""
     moved = moved_result(_result(assign, result), task.paths, task.machine)
     here = {path: there for there, path in task.paths.items()}
     return RemoteEnded(result=moved.model_copy(update={"paths_there": here}))

@@ -69,7 +69,11 @@ class TaskFiles:
         return size <= self._largest
 
     async def keep(self, files: Mapping[str, StoredFile], task_id: str, run_id: str) -> dict[str, str]:
-        """Write files as artifacts of a task; return their paths here by those there."""
+        """Write files as artifacts of a task.
+
+        Returns:
+            Their paths here, by those there.
+        """
         paths: dict[str, str] = {}
         for path, file in files.items():
             place = await asyncio.to_thread(self._artifacts.reserve, task_id, run_id, file.name)
@@ -78,9 +82,12 @@ class TaskFiles:
         return paths
 
     async def take_in(self, files: Mapping[str, StoredFile], task_id: str) -> dict[str, str]:
-        """Write files into the workspace's inbox; return their paths here by those there.
+        """Write files into the workspace's inbox.
 
         Without a workspace they are artifacts of the task.
+
+        Returns:
+            Their paths here, by those there.
 
         Raises:
             ValueError: If one is larger than this machine takes, or the inbox is a link.
@@ -112,7 +119,9 @@ class TaskFiles:
 
 
 def _place_in(inbox: Path, file: StoredFile) -> Path:
-    """Return the path of a file in an inbox: a new one, or that of the same contents.
+    """Return the path of a file in an inbox.
+
+    It is a new one, or that of the same contents.
 
     Raises:
         ValueError: If the inbox is a link, and so may lead out of the workspace.
@@ -157,7 +166,7 @@ def moved_result(result: SubtaskResult, paths: Mapping[str, str], machine: str) 
 
 
 def returned_result(result: SubtaskResult) -> SubtaskResult:
-    """Return a result as the machine that made it knows it: `moved_result`, undone."""
+    """Return a result as the machine that made it knows it."""
 
     def path_there(name: str) -> str:
         return result.paths_there.get(name, name.removeprefix(f"{result.machine}:"))
