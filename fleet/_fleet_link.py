@@ -157,7 +157,7 @@ class FleetLink:
             group.create_task(self.submitted.watch())
 
     def _tell_if_away(self, name: str) -> None:
-        """Emit an event if work was sent to a machine that is away."""
+        """Emit an event for work that was sent to an absent machine."""
         machine = self.machines.get(name)
         if machine is not None and machine.is_away:
             self._tell_change(machine)
