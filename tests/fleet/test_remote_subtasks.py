@@ -288,7 +288,7 @@ def test_machine_that_is_away_is_told_with_the_work_that_waits(fleet, monkeypatc
     wait_for(lambda: (EventName.MACHINE_AWAY, "finance-3", [f"{handle.task_id}~1"]) in told)
     engine.cut(off=False)
     assert handle.result(PATIENCE).ok
-    assert (EventName.MACHINE_BACK, "finance-3") in [(name, machine) for name, machine, _ in told]
+    wait_for(lambda: (EventName.MACHINE_BACK, "finance-3") in [(name, machine) for name, machine, _ in told])
 
 
 def test_drain_waits_for_begun_work_and_begins_no_more(fleet):
