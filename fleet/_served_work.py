@@ -232,7 +232,7 @@ class ServedWork:
             return await asyncio.to_thread(self._submitting.submit, _with_files(task, paths, self._name))
         except SupervisorStoppedError:
             raise
-        except (CallboardError, ValueError) as error:
+        except (CallboardError, ValueError, OSError) as error:
             return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
 
     def _begin(self, task: Task, handle: TaskHandle[Any] | None = None) -> asyncio.Task[None]:

@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.config import HostLog
+from callboard.config import HostLog, own_folder
 from callboard.fleet._engine import DamagedFileError
 from callboard.fleet._repeated_calls import repeat
 from callboard.journal import safe_name
@@ -129,7 +129,7 @@ def _place_in(inbox: Path, file: StoredFile) -> Path:
     if inbox.is_symlink():
         msg = f"{inbox} is a link: files of other machines are written into a folder only"
         raise ValueError(msg)
-    inbox.mkdir(parents=True, exist_ok=True)
+    own_folder(inbox)
     name = Path(safe_name(file.name))
     number, place = 1, inbox / name
     while place.is_symlink() or place.exists():

@@ -169,7 +169,7 @@ MIGRATIONS: tuple[str, ...] = (
     # are told apart on other machines. Actions that are held for an approval have the facts that a person is asked
     # about; approvals of older rows hold for the tool and its arguments.
     """-- Readers do without this.
-    INSERT INTO marks VALUES ('identity', abs(random() >> 1));
+    INSERT OR IGNORE INTO marks VALUES ('identity', abs(random() >> 1));
     PRAGMA user_version = 12;
     """,
 )

@@ -11,6 +11,7 @@ from callboard._lazy_names import lazy_names
 if TYPE_CHECKING:
     from callboard.actors.replay import Difference, Replay, replay_journal
     from callboard.actors.runtime import VirtualClock
+    from callboard.fleet import MemoryEngine, MemoryHub
     from callboard.models import FunctionModel, ScriptedModel
     from callboard.testing._adb_device import AdbDevice
     from callboard.testing._faults import Faults, disk_full, kill_process
@@ -26,6 +27,8 @@ __all__ = [
     "Difference",
     "Faults",
     "FunctionModel",
+    "MemoryEngine",
+    "MemoryHub",
     "MemoryServer",
     "Phone",
     "Replay",
@@ -46,6 +49,7 @@ __all__ = [
 _HOMES = {
     "callboard.actors.replay": ("Difference", "Replay", "replay_journal"),
     "callboard.actors.runtime": ("VirtualClock",),
+    "callboard.fleet": ("MemoryEngine", "MemoryHub"),
     "callboard.models": ("FunctionModel", "ScriptedModel"),
     "callboard.testing._adb_device": ("AdbDevice",),
     "callboard.testing._faults": ("Faults", "disk_full", "kill_process"),

@@ -51,6 +51,7 @@ TESTING_MAY_IMPORT = {
     *(
         "_lazy_names",
         "config",
+        "fleet",
         "journal",
         "messages",
         "models",
