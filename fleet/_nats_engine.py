@@ -60,6 +60,7 @@ _BYTES_A_SECOND = 1_000_000
 """The slowest transfer of a file that counts as one that goes on."""
 _MOST_WORK = 10_000
 _SAME_WORK_SECONDS = 120.0
+_ENDED = object()
 _QUEUE_IS_FULL = 10077
 """The server's code for a subject with as many messages as it may have."""
 
@@ -282,18 +283,22 @@ class NatsEngine:
                 reconnected.cancel()
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
+            update: asyncio.Future[Any] | None = None
             try:
                 while not reconnected.done():
-                    update = asyncio.ensure_future(anext(watcher))
+                    update = asyncio.ensure_future(anext(watcher, _ENDED))
                     await asyncio.wait({update, reconnected}, return_when=asyncio.FIRST_COMPLETED)
-                    if not update.done():
-                        update.cancel()
-                    elif (entry := update.result()) is None:
+                    entry: Any = update.result() if update.done() else _ENDED
+                    if entry is _ENDED:  # also if the connection was closed
+                        break
+                    if entry is None:
                         yield None
                     else:
                         yield BucketEntry(entry.key, None if entry.operation else entry.value, entry.revision or 0)
             finally:
                 reconnected.cancel()
+                if update is not None:
+                    update.cancel()
                 with contextlib.suppress(EngineAwayError), _answering():
                     await watcher.stop()  # type: ignore[no-untyped-call]
 
