@@ -52,4 +52,4 @@ def _narrower(limits: TaskLimits | None, settings: Settings) -> TaskLimits | Non
         return None
     given = {name: value for name, value in limits if value is not None}
     own = {name: getattr(settings.limits, name) for name in given}
-    return TaskLimits(**{name: min(value, own[name]) for name, value in given.items()})
+    return TaskLimits(**{name: value if own[name] is None else min(value, own[name]) for name, value in given.items()})

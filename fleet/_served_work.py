@@ -223,7 +223,11 @@ class ServedWork:
     async def _begun(self, task: Task, files: Mapping[str, StoredFile]) -> TaskHandle[Any] | TaskResult:
         """Submit a task, unless it is known or was cancelled before."""
         with contextlib.suppress(UnknownTaskError):
-            return await asyncio.to_thread(self._submitting.handle, task.id)
+            known = await asyncio.to_thread(self._submitting.handle, task.id)
+            if _is_same_work(known.task, task):
+                return known
+            cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
+            return _not_begun(task, Outcome.FAILED, cause)
         signals = await self._signals(task)
         if signals.cancel is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
@@ -318,6 +322,17 @@ class ServedWork:
 
     def _signals_key(self, task: Task) -> str:
         return f"{self._name}.{_submitter(task)}.{task.id}"
+
+
+def _is_same_work(known: Task, task: Task) -> bool:
+    """Return whether a task does the same subtask, of the same machine.
+
+    The results of other tasks are not told.
+    """
+    first, second = known.origin, task.origin
+    if first is None or second is None:
+        return False
+    return (first.submitter, first.run_id) == (second.submitter, second.run_id)
 
 
 def _submitter(task: Task) -> str:
