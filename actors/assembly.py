@@ -306,6 +306,7 @@ class Assembly:
             budgets=self.budgets,
             traces=self.traces,
             check_inputs=self.check_inputs,
+            abandon=_nothing if self.fleet is None else self.fleet.abandon,
         )
 
     def _services(self, models: Mapping[str, Model]) -> Services:
@@ -453,6 +454,10 @@ def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentS
     table = agent_table(AGENTS, [*named_agents(settings), *agents])
     check_kinds(settings, table)
     return dict(proposing(table, is_enabled=settings.system.propose_checks))
+
+
+def _nothing(_task_id: str) -> None:
+    """Do nothing: without a fleet, no task waits for other machines."""
 
 
 def _nats_engine(settings: Settings) -> FleetEngine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -61,6 +61,9 @@ class FleetSettings(Section):
     """Whether this machine does subtasks of other machines. `callboard fleet serve` does so in any case."""
     slots: int = Field(default=8, ge=1, le=1_000)
     """The most tasks of other machines that are begun here at once; further ones wait in the queue."""
+    on_machine_loss: Literal["wait", "ask", "fail"] = "wait"
+    """The consequence for subtasks of a machine that is away: they wait for it, a person is asked whether to wait, or
+    they fail. Work that is given up is cancelled there, when the machine is back; what it did before is not known."""
     max_file_bytes: int = Field(default=100_000_000, ge=0)
     """The largest file that is sent between machines, in bytes."""
 

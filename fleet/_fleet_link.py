@@ -70,7 +70,14 @@ class FleetLink:
         """The surface that offers their targets."""
         self._files = TaskFiles(engine, settings, journal.artifacts)
         self.submitted = SubmittedWork(
-            engine, name, journal.identity, self._files, post=post, on_sent=self._tell_if_away
+            engine,
+            name,
+            journal.identity,
+            self._files,
+            post=post,
+            on_sent=self._tell_if_away,
+            is_away=self._is_away,
+            on_machine_loss=settings.fleet.on_machine_loss,
         )
         """The subtasks that they do."""
         self._served: ServedWork | None = None
@@ -91,6 +98,10 @@ class FleetLink:
         self._start(self._keep_up)
         with contextlib.suppress(TimeoutError):
             self._loop.submit(asyncio.wait_for(self.machines.known.wait(), OPEN_SECONDS)).result()
+
+    def abandon(self, task_id: str) -> None:
+        """Do not wait for the ends of a cancelled task's subtasks on other machines."""
+        self._loop.call(lambda: self.submitted.abandon(task_id))
 
     def serve(self, submitting: Submitting, targets: Callable[[], Iterable[Target]]) -> None:
         """Do the work of other machines from now on."""
@@ -160,9 +171,17 @@ class FleetLink:
         """Emit an event for work that was sent to an absent machine."""
         machine = self.machines.get(name)
         if machine is not None and machine.is_away:
-            self._tell_change(machine)
+            self._tell(machine)
+
+    def _is_away(self, name: str) -> bool:
+        machine = self.machines.get(name)
+        return machine is None or machine.is_away
 
     def _tell_change(self, machine: Machine) -> None:
+        self.submitted.machine_changed(machine.name)
+        self._tell(machine)
+
+    def _tell(self, machine: Machine) -> None:
         """Emit an event for a machine that is away or back.
 
         It names the work that waits for it.

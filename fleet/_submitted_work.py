@@ -25,6 +25,7 @@ from callboard.messages import (
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
+    AskedQuestion,
     Cause,
     Outcome,
     PlanStep,
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from callboard.fleet._engine import BucketEntry, FleetEngine, StoredFile
     from callboard.fleet._task_files import TaskFiles
     from callboard.messages import Assign, Message
+
+WAIT, GIVE_UP = "wait", "give up"
+"""The answers to the question about a machine that is away."""
+_AWAY = "away"
 
 _log = HostLog()
 
@@ -70,6 +75,10 @@ class SubmittedTask:
     """The files of its result, by their paths there."""
     paths: dict[str, str] = field(default_factory=dict)
     """The paths of these files here, by those there."""
+    is_given_up: bool = False
+    """Whether its end is not waited for any more."""
+    waits_anyway: bool = False
+    """Whether a person said that it waits for its machine, which is away."""
     waits_for: tuple[str, str] | None = None
     """The request that a person is asked here: its id there and here."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -93,6 +102,8 @@ class SubmittedWork:
         *,
         post: Callable[[Message], None],
         on_sent: Callable[[str], None],
+        is_away: Callable[[str], bool],
+        on_machine_loss: str,
     ) -> None:
         """Create it.
 
@@ -102,8 +113,12 @@ class SubmittedWork:
             journal_identity: The identity of this machine's journal: tasks of another journal are other tasks.
             files: Moves the files of subtasks.
             post: Send the root a message.
-            on_sent: Called with a machine once work was sent to it.
+            on_sent: Called with a machine once work, or a cancel, was sent to it.
+            is_away: Returns whether a machine is away.
+            on_machine_loss: The setting of this name.
         """
+        self._is_away = is_away
+        self._on_machine_loss = on_machine_loss
         self._files = files
         self._engine = engine
         self._name = name
@@ -181,7 +196,11 @@ class SubmittedWork:
         task = await self._known(run.assign)
         if task.signals is None:
             await self._signal(task, **({"paused": True} if run.paused else {}))
-        if isinstance(run.last, Answer | ApprovalAnswer):
+        if isinstance(run.last, Answer) and run.last.id == _away_id(run.assign):
+            task.waits_anyway = run.last.texts != (GIVE_UP,)
+            if not task.waits_anyway:
+                return await self._give_up(task, run.assign)
+        elif isinstance(run.last, Answer | ApprovalAnswer):
             await self._tell_verdict(task, run.last, run.assign.run_id)
         if not task.is_sent and task.result is None:
             await self._send(task, run.assign, terms)
@@ -198,9 +217,33 @@ class SubmittedWork:
         if not task.is_sent and task.result is None:  # a crash may have come before it was sent; nothing begins there
             unsent = run.assign.model_copy(update={"request": reason, "task_request": "", "subtasks": ()})
             await self._send(task, unsent, RemoteTerms(budget=None, policy=()))
-        while task.result is None:
+        self._on_sent(task.machine)
+        while task.result is None and not task.is_given_up:
             await self._change(task)
-        return _ended(task, run.assign, task.result)
+        return _ended(task, run.assign, task.result or _unknown(task))
+
+    def abandon(self, task_id: str) -> None:
+        """Do not wait for the ends of a cancelled task's subtasks."""
+        for task in self.tasks:
+            if task.task_here == task_id:
+                task.is_given_up = True
+                task.changed.set()
+
+    def machine_changed(self, name: str) -> None:
+        """Look again at the subtasks of a machine that is away, or is back."""
+        for task in self.tasks:
+            if task.machine == name:
+                task.waits_anyway = False
+                if task.waits_for is not None and task.waits_for[0] == _AWAY and not self._is_away(name):
+                    self._post(RequestExpired(id=task.waits_for[1], task_id=task.task_here))
+                    task.waits_for = None
+                task.changed.set()
+
+    async def _give_up(self, task: SubmittedTask, assign: Assign) -> RemoteEnded:
+        """End a subtask here; its machine stops it when it is back."""
+        task.is_given_up = True
+        await self._signal(task, cancel=f"the machine was away, and {self._name} gave its work up")
+        return _ended(task, assign, _unknown(task))
 
     def pause(self, run: Run, *, paused: bool) -> None:
         """Pause a subtask on the other machine, or resume it."""
@@ -218,7 +261,8 @@ class SubmittedWork:
         """Delete what the engine keeps of a subtask that is over."""
         key, task = self._task_of(run.assign)
         del self._tasks[key]
-        _in_background(self._delete(key, task))
+        if task.result is not None:  # else its machine still has to read the cancel
+            _in_background(self._delete(key, task))
 
     async def _delete(self, key: str, task: SubmittedTask) -> None:
         await self._files.discard(task.files.values())
@@ -280,6 +324,12 @@ class SubmittedWork:
                 asked = _asked_here(task, assign, request)
                 task.waits_for = request.id, asked.id
                 return asked
+            if self._is_away(task.machine) and not task.waits_anyway:
+                if self._on_machine_loss == "fail":
+                    return await self._give_up(task, assign)
+                if self._on_machine_loss == "ask":
+                    task.waits_for = _AWAY, _away_id(assign)
+                    return _away_question(task, assign)
             await self._change(task)
 
     async def _change(self, task: SubmittedTask) -> None:
@@ -295,6 +345,30 @@ def _in_background(work: Any) -> None:
     task = asyncio.get_running_loop().create_task(work)
     _background.add(task)
     task.add_done_callback(_background.discard)
+
+
+def _away_id(assign: Assign) -> str:
+    return f"{assign.run_id}~away"
+
+
+def _away_question(task: SubmittedTask, assign: Assign) -> Question:
+    text = f"The machine {task.machine} is away. Wait for it, or give up its work, which may be done in part there?"
+    return Question(
+        id=_away_id(assign),
+        task_id=assign.task_id,
+        run_id=assign.run_id,
+        token=assign.token,
+        address=assign.address,
+        questions=(AskedQuestion(text=text, choices=(WAIT, GIVE_UP)),),
+    )
+
+
+def _unknown(task: SubmittedTask) -> TaskResult:
+    """Return the result of a task whose end is not waited for."""
+    reason = f"the machine {task.machine} was not waited for: what it has done is not known"
+    return TaskResult(
+        task_id=task.task_id, outcome=Outcome.FAILED, causes=(Cause(reason=reason),), comment=reason, failed_actions=1
+    )
 
 
 def _id_there(task: SubmittedTask, run_id: str, id_here: str) -> str:

@@ -26,7 +26,7 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import AsyncIterator, Generator, Iterator
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
     from pydantic import JsonValue
     from typing_extensions import TypeVar
@@ -44,6 +44,9 @@ class Submitter(Protocol):
     client: RootClient
     stream: EventStream
     budgets: Budgets
+
+    abandon: Callable[[str], None]
+    """Do not wait for the ends of a cancelled task's subtasks on other machines."""
 
     def build_model(self, task: Task) -> None:
         """Build the model that a task names."""
@@ -210,8 +213,16 @@ class TaskHandle(Generic[OutputT]):
                 return progress
         return ended_progress(self.task, self._done.result(self._client.seconds))
 
-    def cancel(self, reason: str = "cancelled by the host program") -> bool:
+    def cancel(self, reason: str = "cancelled by the host program", *, abandon: bool = False) -> bool:
         """Stop the task, in any state. Idempotent.
+
+        Subtasks on other machines of the fleet end once these have stopped them, so that the result tells everything
+        that was done.
+
+        Args:
+            reason: The reason, for the record.
+            abandon: Whether the machines are not waited for, such as one that is away for long. They stop the work when
+                they read the cancel; the result says that what they did is not known. May follow an earlier cancel.
 
         Returns:
             Whether this call stopped it; False if the task was over or already being stopped.
@@ -226,6 +237,8 @@ class TaskHandle(Generic[OutputT]):
         if self._done.done():
             return False
         stopped: bool = self._client.settle(Cancel(task_id=self.task_id, reason=reason))
+        if abandon:
+            self._submission.abandon(self.task_id)
         return stopped
 
     def pause(self) -> bool:

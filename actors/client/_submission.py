@@ -25,7 +25,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pykka
@@ -69,9 +69,11 @@ class Submission:
         secrets: Secrets,
         budgets: Budgets,
         check_inputs: CheckInputs,
+        abandon: Callable[[str], None],
         traces: Traces | None = None,
     ) -> None:
         """Create it; `broken` holds the error that broke the journal, if any."""
+        self.abandon = abandon
         self.client = client
         self.stream = stream
         self.budgets = budgets
