@@ -100,7 +100,7 @@ class FleetLink:
             self._loop.submit(asyncio.wait_for(self.machines.known.wait(), OPEN_SECONDS)).result()
 
     def abandon(self, task_id: str) -> None:
-        """Do not wait for the ends of a cancelled task's subtasks on other machines."""
+        """Do not wait for a cancelled task's subtasks elsewhere."""
         self._loop.call(lambda: self.submitted.abandon(task_id))
 
     def serve(self, submitting: Submitting, targets: Callable[[], Iterable[Target]]) -> None:

@@ -230,7 +230,7 @@ class SubmittedWork:
                 task.changed.set()
 
     def machine_changed(self, name: str) -> None:
-        """Look again at the subtasks of a machine that is away, or is back."""
+        """Look again at the subtasks of a machine that went or came."""
         for task in self.tasks:
             if task.machine == name:
                 task.waits_anyway = False

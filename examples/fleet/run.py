@@ -41,7 +41,7 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def app(request: ModelRequest) -> dict[str, Any]:
-    """Read the table in Word, or write it in Excel: the model of AppAgents on every machine."""
+    """Read the table in Word, or write it in Excel."""
     results = [result.value for record in request.memory for result in record.results]
     if "app/word" in request.address:
         if not results:
@@ -58,7 +58,7 @@ def app(request: ModelRequest) -> dict[str, Any]:
 
 
 def shell(request: ModelRequest) -> dict[str, Any]:
-    """Take the digest of the workbook that came: the model of LinuxAgents."""
+    """Take the digest of the workbook that came."""
     if not request.memory:
         return call("run", command=f"sha256sum '{request.subtasks[-1].artifacts[-1]}'")
     output = cast("dict[str, Any]", request.memory[0].results[0].value)["stdout"]
@@ -66,13 +66,16 @@ def shell(request: ModelRequest) -> dict[str, Any]:
 
 
 def settings_of(name: str, url: str, folder: Path, **sections: Any) -> Settings:
-    """Return the settings of a machine: its place in the fleet, and its journal."""
+    """Return the settings of a machine."""
     log = {"stream": "off"}
     return Settings.load(fleet={"url": url, "name": name}, journal={"path": folder / "journal.db"}, log=log, **sections)
 
 
 def machine(name: str, url: str, folder: Path) -> None:
-    """Serve one machine until the standard input ends, which it does with the program that started it."""
+    """Serve one machine until the standard input ends.
+
+    It ends with the program that started it.
+    """
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     if name == "office-1":
