@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import nats
 from nats.errors import Error as NatsError
+from nats.errors import MsgAlreadyAckdError
 from nats.errors import TimeoutError as NoWorkError
 from nats.js.api import ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import (
@@ -122,7 +123,7 @@ class NatsDelivery:
 
     async def done(self) -> None:
         """Remove it from the queue."""
-        with _answering():
+        with _answering(), contextlib.suppress(MsgAlreadyAckdError):
             await self._message.ack_sync(timeout=_ANSWER_SECONDS)
 
     async def keep(self) -> None:
@@ -156,6 +157,8 @@ class NatsEngine:
         self._stream: JetStreamContext
         self._buckets: dict[Bucket, KeyValue] = {}
         self._files: ObjectStore
+        self._queues: dict[str, JetStreamContext.PullSubscription] = {}
+        """The subscriptions of queues, by name."""
         self._reconnected = asyncio.Event()
         """Set by the next reconnection."""
 
@@ -176,6 +179,7 @@ class NatsEngine:
             EngineAwayError: If the server does not answer.
             SettingsError: If it has not been set up for a fleet.
         """
+        self._queues.clear()
         self._client = await _connect(self._url, reconnected_cb=self._on_reconnect, **self._options)
         self._stream = self._client.jetstream(timeout=_ANSWER_SECONDS)
         try:
@@ -208,31 +212,57 @@ class NatsEngine:
         Raises:
             QueueFullError: If the queue is full.
         """
-        try:
-            with _answering():
-                await self._stream.publish(
-                    f"{_WORK_SUBJECT}.{queue}.{self._name}", body, headers={"Nats-Msg-Id": f"{queue} {work_id}"}
-                )
-        except APIError as error:
-            if error.err_code == _QUEUE_IS_FULL:
-                raise QueueFullError.of(queue, _MOST_WORK) from error
-            raise
+        subject, headers = f"{_WORK_SUBJECT}.{queue}.{self._name}", {"Nats-Msg-Id": f"{queue} {work_id}"}
+        with _answering():
+            try:
+                await self._stream.publish(subject, body, headers=headers)
+            except APIError as error:
+                if error.err_code == _QUEUE_IS_FULL:  # it comes as a 503, as from a server that is away
+                    raise QueueFullError.of(queue, _MOST_WORK) from error
+                raise
 
     async def receive(self, queue: str) -> NatsDelivery:
         """Wait for the next piece of work of a queue."""
-        limits = ConsumerConfig(ack_wait=self._ack_seconds, max_deliver=-1)
         while True:
             try:
-                with _answering():
-                    subscription = await self._stream.pull_subscribe(
-                        f"{_WORK_SUBJECT}.{queue}.*", durable=f"machine-{queue}", stream=WORK_STREAM, config=limits
-                    )
-                while True:
-                    with contextlib.suppress(NoWorkError):
-                        (message,) = await subscription.fetch(1, timeout=_FETCH_SECONDS)
-                        return NatsDelivery(message)
-            except EngineAwayError:
+                return NatsDelivery(await self._next_message(queue))
+            except NoWorkError:
                 await asyncio.sleep(_RETRY_SECONDS)
+            except (EngineAwayError, NatsError):
+                self._queues.pop(queue, None)  # its consumer may be gone with what the server kept
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _next_message(self, queue: str) -> Msg:
+        """Fetch a message.
+
+        One subscription serves all fetches: a message for a fetch that was given up is in it, and comes next. A
+        reconnection ends the fetch, since the server has forgotten it.
+
+        Raises:
+            NoWorkError: If there is none for a time, or after a reconnection.
+        """
+        reconnected = asyncio.ensure_future(self._reconnected.wait())
+        fetch: asyncio.Future[list[Msg]] | None = None
+        try:
+            subscription = self._queues.get(queue) or await self._subscribe(queue)
+            fetch = asyncio.ensure_future(subscription.fetch(1, timeout=_FETCH_SECONDS))
+            await asyncio.wait({fetch, reconnected}, return_when=asyncio.FIRST_COMPLETED)
+            if not fetch.done():
+                raise NoWorkError
+            return fetch.result()[0]
+        finally:
+            reconnected.cancel()
+            if fetch is not None:
+                fetch.cancel()
+
+    async def _subscribe(self, queue: str) -> JetStreamContext.PullSubscription:
+        limits = ConsumerConfig(ack_wait=self._ack_seconds, max_deliver=-1)
+        with _answering():
+            subscription = await self._stream.pull_subscribe(
+                f"{_WORK_SUBJECT}.{queue}.*", durable=f"machine-{queue}", stream=WORK_STREAM, config=limits
+            )
+        self._queues[queue] = subscription
+        return subscription
 
     async def waiting(self, queue: str) -> int:
         """Return the length of a queue."""

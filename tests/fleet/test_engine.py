@@ -8,7 +8,16 @@ import hashlib
 
 import pytest
 
-from callboard.fleet import Bucket, ConflictError, DamagedFileError, EngineAwayError, NatsEngine, StoredFile
+from callboard.fleet import (
+    Bucket,
+    ConflictError,
+    DamagedFileError,
+    EngineAwayError,
+    NatsEngine,
+    QueueFullError,
+    StoredFile,
+    set_up,
+)
 from callboard.messages import SettingsError
 from support import PATIENCE
 
@@ -172,6 +181,48 @@ async def test_queue_and_bucket_keep_their_contents_while_away(world):
         updates.append(await soon(anext(entries)))
     assert {update.value for update in updates if update is not None} <= {b"here", b"away", b"back"}
     await entries.aclose()
+
+
+async def test_queue_that_is_full_refuses_work(nats_server, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._nats_engine._MOST_WORK", 2)
+    await set_up(nats_server.url)
+    engine = NatsEngine(nats_server.url, "desk")
+    await engine.open()
+    for number in range(2):
+        await engine.send("finance-3", f"task-{number}", b"1")
+    with pytest.raises(QueueFullError, match="has 2 pieces of work, as many as it may"):
+        await soon(engine.send("finance-3", "task-2", b"1"))
+    await engine.close()
+
+
+async def test_receiver_gets_work_after_the_server_restarts(nats_server, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._nats_engine._FETCH_SECONDS", 10 * PATIENCE)
+    await set_up(nats_server.url)
+    engine = NatsEngine(nats_server.url, "finance-3")
+    await engine.open()
+    waiting = asyncio.ensure_future(engine.receive("finance-3"))
+    await asyncio.sleep(0.1)
+    nats_server.stop()
+    nats_server.start()
+    await repeat(lambda: engine.send("finance-3", "task-1", b"1"))
+    assert (await soon(waiting)).body == b"1"
+    await engine.close()
+
+
+async def test_receiver_that_gave_up_loses_no_work(nats_server):
+    await set_up(nats_server.url)
+    engine = NatsEngine(nats_server.url, "finance-3", ack_seconds=10 * PATIENCE)
+    await engine.open()
+    for _ in range(2):
+        waiting = asyncio.ensure_future(engine.receive("finance-3"))
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+    await engine.send("finance-3", "task-1", b"1")
+    delivery = await soon(engine.receive("finance-3"))
+    await delivery.done()
+    await delivery.done()
+    assert await engine.waiting("finance-3") == 0
+    await engine.close()
 
 
 async def test_open_names_a_server_without_streams(nats_server):
