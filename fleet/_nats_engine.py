@@ -56,6 +56,8 @@ _FILES = "callboard-files"
 _ANSWER_SECONDS = 5.0
 _CONNECT_SECONDS = 10.0
 _RETRY_SECONDS = 0.25
+_PING_SECONDS = 5
+"""The interval of pings: after two without an answer, the connection is made again."""
 _FETCH_SECONDS = 30.0
 _BYTES_A_SECOND = 1_000_000
 """The slowest transfer of a file that counts as one that goes on."""
@@ -374,7 +376,12 @@ async def _connect(url: str, **options: Any) -> Client:
     async def ignore(_error: Exception) -> None:
         """Ignore an error of the connection: the calls that it concerns fail."""
 
-    settings: dict[str, Any] = {"max_reconnect_attempts": -1, "reconnect_time_wait": _RETRY_SECONDS, **options}
+    settings: dict[str, Any] = {
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": _RETRY_SECONDS,
+        "ping_interval": _PING_SECONDS,
+        **options,
+    }
     with _answering():
         return await asyncio.wait_for(nats.connect(url, error_cb=ignore, **settings), _CONNECT_SECONDS)
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +15,7 @@ from callboard import Settings, Supervisor, Task, TaskHandle
 from callboard.fleet import MemoryEngine, MemoryHub, NatsEngine, set_up
 from callboard.messages import AgentKind, UnknownTargetError
 from callboard.testing import MemoryServer
+from nats_server import PROGRAM, NatsServer
 from support import PATIENCE, wait_for
 
 if TYPE_CHECKING:
@@ -30,51 +27,13 @@ if TYPE_CHECKING:
 ACK_SECONDS = 0.5
 
 
-@dataclass
-class NatsServer:
-    """A server of NATS on loopback, whose store is a folder."""
-
-    folder: Path
-    port: int = field(default=0)
-    process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"nats://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """Start it, on the same port as before."""
-        if not self.port:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self.port = free.getsockname()[1]
-        command = ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.folder)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                assert self.process.poll() is None, "the server has ended"
-                assert time.monotonic() < end, "the server does not answer"
-                time.sleep(0.02)
-            else:
-                return
-
-    def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """End it."""
-        if self.process is not None:
-            self.process.send_signal(number)
-            self.process.wait(PATIENCE)
-
-
 @pytest.fixture
 def nats_server(tmp_path: Path) -> Iterator[NatsServer]:
     """Give a running server.
 
     Without one the test is skipped; with ``REQUIRE_NATS`` it fails.
     """
-    if shutil.which("nats-server") is None:
+    if shutil.which(PROGRAM) is None:
         missing = "nats-server is missing: apt-get install nats-server"
         if os.environ.get("REQUIRE_NATS"):
             pytest.fail(missing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 
 import pytest
@@ -19,6 +20,7 @@ from callboard.fleet import (
     set_up,
 )
 from callboard.messages import SettingsError
+from fleet_lab import Link
 from support import PATIENCE
 
 pytestmark = pytest.mark.asyncio
@@ -129,6 +131,22 @@ async def test_watch_yields_current_values_and_changes(world):
     await entries.aclose()
 
 
+async def test_watch_that_is_given_up_leaves_no_error(world):
+    errors, loop = [], asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    engine = await world.engine()
+    entries = engine.watch(Bucket.SIGNALS)
+    assert await soon(anext(entries)) is None
+    waiting = asyncio.ensure_future(anext(entries))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await waiting
+    await asyncio.sleep(0.1)
+    gc.collect()
+    assert errors == []
+
+
 async def test_load_writes_the_contents_of_a_stored_file(world, tmp_path):
     engine, other = await world.engine(), await world.engine("finance-4")
     source = tmp_path / "report.xlsx"
@@ -223,6 +241,22 @@ async def test_receiver_that_gave_up_loses_no_work(nats_server):
     await delivery.done()
     assert await engine.waiting("finance-3") == 0
     await engine.close()
+
+
+async def test_link_that_carries_nothing_counts_as_away(nats_server, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._nats_engine._PING_SECONDS", 0.2)
+    await set_up(nats_server.url)
+    link = Link(nats_server.port)
+    engine = NatsEngine(f"nats://127.0.0.1:{link.port}", "finance-3")
+    await engine.open()
+    link.block()
+    async with asyncio.timeout(PATIENCE):
+        while engine.is_connected:
+            await asyncio.sleep(0.05)
+    link.mend()
+    await repeat(lambda: engine.put(Bucket.MACHINES, "finance-3", b"back"))
+    await engine.close()
+    link.close()
 
 
 async def test_open_names_a_server_without_streams(nats_server):

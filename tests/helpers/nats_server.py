@@ -1,0 +1,53 @@
+"""A server of NATS as a process, which a test may kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support import PATIENCE
+
+PROGRAM = os.environ.get("NATS_SERVER", "nats-server")
+
+
+@dataclass
+class NatsServer:
+    """A server of NATS on loopback, whose store is a folder."""
+
+    folder: Path
+    port: int = field(default=0)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, on the same port as before."""
+        if not self.port:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                self.port = free.getsockname()[1]
+        command = [PROGRAM, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.folder)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                assert self.process.poll() is None, "the server has ended"
+                assert time.monotonic() < end, "the server does not answer"
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End it."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait(PATIENCE)
