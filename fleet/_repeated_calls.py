@@ -1,14 +1,14 @@
-"""Calls of the engine that are repeated until it answers."""
+"""Calls of the engine that are repeated until it answers, and work beside the calls."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.fleet._engine import EngineAwayError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 _T = TypeVar("_T")
 _RETRY_SECONDS = 0.25
@@ -21,3 +21,13 @@ async def repeat(call: Callable[[], Awaitable[_T]]) -> _T:
             return await call()
         except EngineAwayError:
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+_background: set[asyncio.Task[Any]] = set()
+
+
+def in_background(work: Coroutine[Any, Any, object]) -> None:
+    """Run a coroutine whose result nobody needs."""
+    task = asyncio.get_running_loop().create_task(work)
+    _background.add(task)
+    task.add_done_callback(_background.discard)

@@ -12,7 +12,7 @@ from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import STATE, TARGETS
 from callboard.fleet._narrowed_orders import narrowed
-from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
@@ -189,9 +189,16 @@ class ServedWork:
         while not self._is_draining:
             await self._slots.acquire()
             delivery = await self._engine.receive(self._name)
+            if self._is_draining:  # since the wait for it began
+                await delivery.give_back()
+                return
             work: asyncio.Task[None] | None = None
             try:
                 work = await self._take(delivery)
+            except SupervisorStoppedError:
+                raise
+            except Exception:  # an edge: one piece of work must not end the others
+                _log.exception("work from the machine %s can't be begun; it is delivered again", delivery.sender)
             finally:
                 if work is None:
                     self._slots.release()
@@ -200,36 +207,55 @@ class ServedWork:
 
     async def _take(self, delivery: Delivery) -> asyncio.Task[None] | None:
         """Begin a piece of work; None if it is over already."""
-        try:
-            order = WorkOrder.model_validate_json(await repeat(lambda: unpack(self._engine, delivery.body)))
-            task = narrowed(order.task, delivery.sender, self._settings)
-        except (ValueError, DamagedFileError) as error:
-            _log.error("work from the machine %s is dropped, since it can't be read: %s", delivery.sender, error)
+        order = await self._ordered(delivery)
+        if order is None:
             await self._done(delivery)
             return None
+        task = order.task
         work = self._works.get(task.id)
         if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
-            await self._finish_with(work, delivery)
+            in_background(self._finish_with(work, delivery))
             return None
         begun = await self._begun(task, order.files)
-        if isinstance(begun, TaskResult):
-            await self._publish_result(task, begun)
+        if begun is None or isinstance(begun, TaskResult):
+            if begun is not None:
+                await self._publish_result(task, begun)
             await self._done(delivery)
             return None
         work = self._begin(task, begun)
-        _ = asyncio.get_running_loop().create_task(self._finish_with(work, delivery))
+        in_background(self._finish_with(work, delivery))
         return work
 
-    async def _begun(self, task: Task, files: Mapping[str, StoredFile]) -> TaskHandle[Any] | TaskResult:
-        """Submit a task, unless it is known or was cancelled before."""
+    async def _ordered(self, delivery: Delivery) -> WorkOrder | None:
+        """Return the work of a delivery under the terms of this machine; None if it is refused."""
+        try:
+            order = WorkOrder.model_validate_json(await repeat(lambda: unpack(self._engine, delivery.body)))
+        except (ValueError, DamagedFileError) as error:
+            _log.error("work from the machine %s is dropped, since it can't be read: %s", delivery.sender, error)
+            return None
+        try:
+            task = narrowed(order.task, delivery.sender, self._settings)
+        except ValueError as error:
+            _log.error("work from the machine %s is refused: %s", delivery.sender, error)
+            if _submitter(order.task) == delivery.sender:
+                await self._publish_result(order.task, _not_begun(order.task, Outcome.FAILED, *Cause.chain(error)))
+            return None
+        return order.model_copy(update={"task": task})
+
+    async def _begun(self, task: Task, files: Mapping[str, StoredFile]) -> TaskHandle[Any] | TaskResult | None:
+        """Submit a task, unless it is known or was cancelled before.
+
+        Returns:
+            Its handle; its result if it is not begun; None if it is over, and its submitter has the result.
+        """
+        signals = await self._signals(task)
         with contextlib.suppress(UnknownTaskError):
             known = await asyncio.to_thread(self._submitting.handle, task.id)
-            if _is_same_work(known.task, task):
-                return known
-            cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
-            return _not_begun(task, Outcome.FAILED, cause)
-        signals = await self._signals(task)
-        if signals.cancel is not None:
+            if not _is_same_work(known.task, task):
+                cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
+                return _not_begun(task, Outcome.FAILED, cause)
+            return None if signals is None and known.done() else known
+        if signals is not None and signals.cancel is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
         try:
             paths = await self._files.take_in(files, task.id)
@@ -261,16 +287,21 @@ class ServedWork:
             await self._done(delivery)
 
     async def _done(self, delivery: Delivery) -> None:
-        """Remove a delivery from the queue, with the file of its work."""
-        await repeat(delivery.done)
-        await repeat(lambda: discard_packed(self._engine, delivery.body))
+        """Remove a delivery from the queue, with the file of its work.
+
+        If that fails, the work is delivered again, and known then: a server that was killed may never answer for a
+        delivery of before.
+        """
+        with contextlib.suppress(EngineAwayError):
+            await delivery.done()
+            await discard_packed(self._engine, delivery.body)
 
     async def _do(self, task: Task, handle: TaskHandle[Any] | None) -> None:
         """See a task to its end, with what its submitter says."""
         if handle is None:  # it is of an earlier process, and waits until its submitter was asked
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
             signals = await self._signals(task)
-            if signals.cancel is not None:
+            if signals is not None and signals.cancel is not None:
                 await asyncio.to_thread(handle.cancel, signals.cancel)
             await asyncio.to_thread(self._submitting.confirm, task.id)
         helpers = [
@@ -295,10 +326,11 @@ class ServedWork:
         body = await repeat(lambda: pack(self._engine, value, task.id))
         await repeat(lambda: self._engine.put(bucket, key, body))
 
-    async def _signals(self, task: Task) -> TaskSignals:
+    async def _signals(self, task: Task) -> TaskSignals | None:
+        """Return all that the submitter has said; None once it has the result."""
         entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
         value = None if entry is None else entry.value
-        return TaskSignals() if value is None else TaskSignals.model_validate_json(value)
+        return None if value is None else TaskSignals.model_validate_json(value)
 
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Do what the submitter says to a task."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.processing import RemoteTerms
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError
-from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result, returned_result
 from callboard.fleet._work_messages import (
     RequestsOfTask,
@@ -249,20 +249,20 @@ class SubmittedWork:
         """Pause a subtask on the other machine, or resume it."""
         _, task = self._task_of(run.assign)
         if task.signals is not None:
-            _in_background(self._signal(task, paused=paused))
+            in_background(self._signal(task, paused=paused))
 
     def expect_answer(self, run: Run) -> None:
         """Report when a run's request is no longer open there."""
         _, task = self._task_of(run.assign)
         task.waits_for = _id_there(task, run.assign.run_id, run.waiting), run.waiting
-        _in_background(self._known(run.assign))
+        in_background(self._known(run.assign))
 
     def forget(self, run: Run) -> None:
         """Delete what the engine keeps of a subtask that is over."""
         key, task = self._task_of(run.assign)
         del self._tasks[key]
         if task.result is not None:  # else its machine still has to read the cancel
-            _in_background(self._delete(key, task))
+            in_background(self._delete(key, task))
 
     async def _delete(self, key: str, task: SubmittedTask) -> None:
         await self._files.discard(task.files.values())
@@ -335,16 +335,6 @@ class SubmittedWork:
     async def _change(self, task: SubmittedTask) -> None:
         task.changed.clear()
         await task.changed.wait()
-
-
-_background: set[asyncio.Task[Any]] = set()
-
-
-def _in_background(work: Any) -> None:
-    """Run a coroutine whose result nobody needs."""
-    task = asyncio.get_running_loop().create_task(work)
-    _background.add(task)
-    task.add_done_callback(_background.discard)
 
 
 def _away_id(assign: Assign) -> str:

@@ -102,12 +102,14 @@ class Fleet:
     ) -> Supervisor:
         """Start a supervisor with one window, ``memo:<name>``."""
         models = {kind.value: given.pop(kind.value) for kind in AgentKind if kind.value in given}
+        checks = given.pop("checks", {})
         fleet = {"name": name, **given.pop("fleet", {})}
         settings = Settings.load(journal={"path": self.folder / f"{name}.db"}, fleet=fleet, **given)
         supervisor = Supervisor.start(
             settings,
             models=models,
             servers=[surface or MemoryServer(MemoryServer.window(name))],
+            checks=checks,
             engine=engine or MemoryEngine(self.hub, name),
         )
         self.supervisors.append(supervisor)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.fleet import MemoryEngine
+from callboard.fleet import Bucket, EngineAwayError, MemoryEngine
+from callboard.fleet._memory_engine import MemoryDelivery
 from callboard.journal import JournalReader
 from callboard.testing import MemoryServer, assert_replays
 from support import ASK, FINISH, PATIENCE, append, lone, wait_for
@@ -194,6 +196,107 @@ def test_machine_that_restarts_goes_on_where_it_was(fleet, until):
     assert [text for _, _, text in surface.effects] == ["one"]
 
 
+def test_machine_that_restarts_takes_new_work_while_old_work_waits(fleet, until):
+    def surface():
+        return MemoryServer(MemoryServer.window("finance-3"), MemoryServer.window("other"))
+
+    def there(request):
+        return ASK if request.request == "old" else FINISH
+
+    first = fleet.machine("finance-3", surface=surface(), app=there)
+    here = fleet.machine("desk", serves=False)
+    old = fleet.submit(here, lone(REMOTE_WINDOW, request="old"))
+    until(old, EventName.QUESTION_ASKED)
+    first.stop()
+    (work,) = fleet.hub.queues["finance-3"]
+    before = work.deliveries
+    fleet.machine("finance-3", surface=surface(), app=there)
+    wait_for(lambda: work.deliveries > before)
+    assert fleet.submit(here, lone("finance-3:memo:other", request="new")).result(PATIENCE).ok
+    assert not old.done()
+
+
+def test_question_that_was_not_told_before_a_crash_is_told(fleet, until):
+    engine = MemoryEngine(fleet.hub, "finance-3")
+
+    def there(request):
+        if request.step == 1:
+            engine.cut()
+            return ASK
+        return FINISH
+
+    first = fleet.machine("finance-3", app=there, engine=engine)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    wait_for(lambda: first.status().questions)
+    first.stop()
+    assert handle.questions() == ()
+    fleet.machine("finance-3", app=there)
+    until(handle, EventName.QUESTION_ASKED)
+    (question,) = handle.questions()
+    handle.answer(question.id, "the blue one")
+    assert handle.result(PATIENCE).ok
+
+
+def test_work_that_is_delivered_after_its_end_leaves_nothing(fleet):
+    engine = MemoryEngine(fleet.hub, "finance-3")
+    fleet.machine("finance-3", app=worker, engine=engine)
+    here = fleet.machine("desk", serves=False)
+    end_and_deliver_again(fleet, here, engine)
+    wait_for(lambda: not fleet.hub.queues["finance-3"])
+    assert live_keys(fleet.hub) == []
+
+
+def test_delivery_that_the_server_has_forgotten_does_not_block_others(fleet, monkeypatch):
+    engine, unanswered = MemoryEngine(fleet.hub, "finance-3"), threading.Event()
+    fleet.machine("finance-3", app=worker, engine=engine)
+    here = fleet.machine("desk", serves=False)
+    done = MemoryDelivery.done
+
+    async def done_unless_old(delivery):
+        if json.loads(delivery.body)["task"]["request"] == "old":
+            unanswered.set()
+            raise EngineAwayError("no answer")
+        await done(delivery)
+
+    assert fleet.submit(here, lone(REMOTE_WINDOW, request="known")).result(PATIENCE).ok
+    monkeypatch.setattr(MemoryDelivery, "done", done_unless_old)
+    assert here.submit(lone(REMOTE_WINDOW, request="old")).result(PATIENCE).ok
+    for number in range(3):
+        assert unanswered.wait(PATIENCE)
+        unanswered.clear()
+        assert here.submit(lone(REMOTE_WINDOW, request=f"new {number}")).result(PATIENCE).ok
+
+
+def end_and_deliver_again(fleet, here, engine):
+    """Have a task done, and its work delivered once more."""
+    assert fleet.submit(here, lone(REMOTE_WINDOW, request="known")).result(PATIENCE).ok
+    handle = here.submit(lone(REMOTE_WINDOW, request="sum"))
+    works = wait_for(lambda: tuple(fleet.hub.queues["finance-3"]))
+    assert handle.result(PATIENCE).ok
+    wait_for(lambda: not fleet.hub.queues["finance-3"] and not live_keys(fleet.hub))
+    for work in works:
+        work.due = 0.0
+        fleet.hub.queues["finance-3"].append(work)
+    engine.cut(off=False)  # it looks at its queue again
+
+
+def live_keys(hub):
+    """Return the keys of tasks that a hub keeps."""
+    return [
+        key for (bucket, key), entry in hub.entries.items() if bucket is not Bucket.MACHINES and entry.value is not None
+    ]
+
+
+def test_task_that_the_other_machine_refuses_fails(fleet):
+    fleet.machine("finance-3", app=worker)
+    here = fleet.machine("desk", serves=False, checks={"holds": lambda: True})
+    checks = ({"program": "holds"},)
+    result = fleet.submit(here, lone(REMOTE_WINDOW, checks=checks)).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert "has a check that runs a program" in result.causes[0].reason
+
+
 def test_machine_that_restarts_does_nothing_more_for_a_cancelled_task(fleet, until):
     surface = MemoryServer(MemoryServer.window("finance-3"))
     first = fleet.machine(
@@ -307,7 +410,9 @@ def test_drain_waits_for_begun_work_and_begins_no_more(fleet):
     assert served.drain(PATIENCE)
     assert first.result(PATIENCE).ok
     second = here.submit(lone(REMOTE_WINDOW, request="second"))
-    assert served.pending() == ()
+    wait_for(lambda: [work for work in fleet.hub.queues["finance-3"] if work.deliveries])
     served.stop()
+    with JournalReader.open(fleet.journal("finance-3")) as reader:
+        assert [line.request for line in reader.tasks()] == ["first"]
     fleet.machine("finance-3", app=worker)
     assert second.result(PATIENCE).ok
