@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog
@@ -91,13 +92,18 @@ class FleetLink:
         Raises:
             SettingsError: If the server refuses the connection, or was not set up.
         """
+        begin = time.monotonic()
         try:
-            self._loop.submit(self._engine.open()).result()
-        except EngineAwayError as error:
-            _log.warning("%s; it is tried again", error)
+            self._wait_for(self._engine.open(), OPEN_SECONDS)
+        except (EngineAwayError, TimeoutError):
+            _log.warning("the server of the fleet does not answer; it is tried again")
         self._start(self._keep_up)
-        with contextlib.suppress(TimeoutError):
-            self._loop.submit(asyncio.wait_for(self.machines.known.wait(), OPEN_SECONDS)).result()
+        if self._engine.is_open:
+            with contextlib.suppress(TimeoutError):
+                self._wait_for(self.machines.known.wait(), begin + OPEN_SECONDS - time.monotonic())
+
+    def _wait_for(self, work: Coroutine[Any, Any, object], seconds: float) -> None:
+        self._loop.submit(asyncio.wait_for(work, max(seconds, 0.0))).result()
 
     def abandon(self, task_id: str) -> None:
         """Do not wait for a cancelled task's subtasks elsewhere."""

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-import nats
+from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import MsgAlreadyAckdError
 from nats.errors import TimeoutError as NoWorkError
@@ -23,6 +23,7 @@ from nats.js.errors import (
     NoStreamResponseError,
     NotFoundError,
     ObjectNotFoundError,
+    ServerError,
     ServiceUnavailableError,
 )
 from nats.js.errors import Error as StreamError
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from nats.aio.client import Client
     from nats.aio.msg import Msg
     from nats.js import JetStreamContext
     from nats.js.kv import KeyValue
@@ -155,7 +155,8 @@ class NatsEngine:
         self._name = name
         self._options = {"name": name, **options}
         self._is_open = False
-        self._client: Client
+        self._client: Client | None = None
+        """The connection; None until the first attempt has succeeded."""
         self._stream: JetStreamContext
         self._buckets: dict[Bucket, KeyValue] = {}
         self._files: ObjectStore
@@ -172,7 +173,7 @@ class NatsEngine:
     @property
     def is_connected(self) -> bool:
         """True while the server answers."""
-        return self._is_open and self._client.is_connected
+        return self._is_open and self._client is not None and self._client.is_connected
 
     async def open(self) -> None:
         """Connect.
@@ -182,19 +183,19 @@ class NatsEngine:
             SettingsError: If it has not been set up for a fleet.
         """
         self._queues.clear()
-        self._client = await _connect(self._url, reconnected_cb=self._on_reconnect, **self._options)
-        self._stream = self._client.jetstream(timeout=_ANSWER_SECONDS)
+        self._client = client = await _connect(self._url, reconnected_cb=self._on_reconnect, **self._options)
+        self._stream = client.jetstream(timeout=_ANSWER_SECONDS)
         try:
             with _answering():
                 await self._stream.stream_info(WORK_STREAM)
                 self._buckets = {bucket: await self._stream.key_value(_bucket_name(bucket)) for bucket in Bucket}
                 self._files = await self._stream.object_store(_FILES)
         except NotFoundError as error:
-            await self._client.close()
+            await client.close()
             msg = f"the server at {self._url} has no streams of a fleet: callboard fleet setup makes them"
             raise SettingsError(msg) from error
         except BaseException:
-            await self._client.close()
+            await client.close()
             raise
         self._is_open = True
 
@@ -202,7 +203,8 @@ class NatsEngine:
         """Disconnect."""
         self._is_open = False
         self._reconnected.set()
-        await self._client.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def _on_reconnect(self) -> None:
         self._reconnected.set()
@@ -256,6 +258,7 @@ class NatsEngine:
             reconnected.cancel()
             if fetch is not None:
                 fetch.cancel()
+                await asyncio.gather(fetch, return_exceptions=True)  # it may end with an error of its own
 
     async def _subscribe(self, queue: str) -> JetStreamContext.PullSubscription:
         limits = ConsumerConfig(ack_wait=self._ack_seconds, max_deliver=-1)
@@ -382,22 +385,42 @@ async def _connect(url: str, **options: Any) -> Client:
         "ping_interval": _PING_SECONDS,
         **options,
     }
-    with _answering():
-        return await asyncio.wait_for(nats.connect(url, error_cb=ignore, **settings), _CONNECT_SECONDS)
+    client = Client()
+    try:
+        with _answering():
+            await asyncio.wait_for(client.connect(url, error_cb=ignore, **settings), _CONNECT_SECONDS)
+    except BaseException:
+        await client.close()
+        raise
+    return client
 
 
 @contextlib.contextmanager
 def _answering() -> Iterator[None]:
     """Turn all errors of an absent server into one.
 
+    The library swallows a cancel that comes while it waits for a connection, so it is raised again here.
+
     Raises:
         EngineAwayError: If one is raised.
+        CancelledError: If the task was cancelled meanwhile.
     """
+    try:
+        with _translated():
+            yield
+    finally:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
     try:
         yield
     except FileExistsError:
         raise
-    except (OSError, TimeoutError, NoStreamResponseError, ServiceUnavailableError) as error:
+    except (OSError, TimeoutError, NoStreamResponseError, ServerError, ServiceUnavailableError) as error:
         raise EngineAwayError(_reason(error)) from error
     except StreamError:
         raise

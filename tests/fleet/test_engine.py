@@ -19,6 +19,7 @@ from callboard.fleet import (
     StoredFile,
     set_up,
 )
+from callboard.fleet._nats_engine import _answering
 from callboard.messages import SettingsError
 from fleet_lab import Link
 from support import PATIENCE
@@ -37,6 +38,13 @@ async def repeat(call):
         while True:
             with contextlib.suppress(EngineAwayError):
                 return await call()
+            await asyncio.sleep(0.05)
+
+
+async def disconnected(engine):
+    """Wait until an engine knows that its server is absent."""
+    async with asyncio.timeout(PATIENCE):
+        while engine.is_connected:  # noqa: ASYNC110 - the library has no event for it
             await asyncio.sleep(0.05)
 
 
@@ -243,6 +251,18 @@ async def test_receiver_that_gave_up_loses_no_work(nats_server):
     await engine.close()
 
 
+async def test_cancel_that_the_library_swallows_is_raised():
+    async def call():
+        with _answering(), contextlib.suppress(asyncio.CancelledError):  # as the library does while it connects
+            await asyncio.sleep(PATIENCE)
+
+    calling = asyncio.ensure_future(call())
+    await asyncio.sleep(0)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await soon(calling)
+
+
 async def test_link_that_carries_nothing_counts_as_away(nats_server, monkeypatch):
     monkeypatch.setattr("callboard.fleet._nats_engine._PING_SECONDS", 0.2)
     await set_up(nats_server.url)
@@ -250,9 +270,7 @@ async def test_link_that_carries_nothing_counts_as_away(nats_server, monkeypatch
     engine = NatsEngine(f"nats://127.0.0.1:{link.port}", "finance-3")
     await engine.open()
     link.block()
-    async with asyncio.timeout(PATIENCE):
-        while engine.is_connected:
-            await asyncio.sleep(0.05)
+    await disconnected(engine)
     link.mend()
     await repeat(lambda: engine.put(Bucket.MACHINES, "finance-3", b"back"))
     await engine.close()

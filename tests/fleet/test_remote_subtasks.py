@@ -256,7 +256,7 @@ def test_delivery_that_the_server_has_forgotten_does_not_block_others(fleet, mon
     async def done_unless_old(delivery):
         if json.loads(delivery.body)["task"]["request"] == "old":
             unanswered.set()
-            raise EngineAwayError("no answer")
+            raise EngineAwayError
         await done(delivery)
 
     assert fleet.submit(here, lone(REMOTE_WINDOW, request="known")).result(PATIENCE).ok

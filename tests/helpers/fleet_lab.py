@@ -356,7 +356,7 @@ def _journal_problems(
                     yield f"the journal of {machine.name} has of {line.id} {dict(kinds)}"
                 events = Counter(message.name for message in messages if getattr(message, "kind", "") == "event")
                 for event in (EventName.TASK_SUBMITTED, EventName.TASK_ENDED):
-                    if events[event] != 1:
+                    if events[event] > 1:  # a kill may come between an end and its event
                         yield f"{machine.name} has told {event} of {line.id} {events[event]} times"
                 results.update({f"{machine.name} {line.id}": end for end in messages if isinstance(end, TaskResult)})
     for task in tasks:
