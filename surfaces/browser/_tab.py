@@ -143,6 +143,7 @@ class Tab:
         ):
             page.on(event, handler)  # type: ignore[call-overload]  # one overload an event
         session.on("Page.windowOpen", lambda _: self._opening.append(time.monotonic()))
+        session.on("Page.frameNavigated", self._on_document)
 
     # Events
 
@@ -180,18 +181,24 @@ class Tab:
         if request.failure and request.is_navigation_request():
             self._loading.pop(request.frame, None)
 
+    def _on_document(self, event: dict[str, Any]) -> None:
+        """Count documents of the page itself.
+
+        Its script can change the address without a new one, also while an answer is awaited. Only the browser tells
+        both apart, and only for frames of the page's process.
+        """
+        if "parentId" not in event["frame"]:
+            self.forms.stopped.clear()
+            self.documents = (self.documents[0] + 1, self.documents[1] + 1)
+            self.is_repeatable = self.repeats
+            self._on_change()
+
     def _on_navigated(self, frame: Frame) -> None:
-        """Count documents; an address may change without a new one."""
-        is_new = frame in self._loading or not frame.url.startswith("http")
-        whole, frames = self.documents
+        """Note a new address, and count documents of frames."""
         if frame is self.page.main_frame:
-            if is_new:
-                self.forms.stopped.clear()
-            self.documents = (whole + is_new, frames + is_new)
-            self.is_repeatable = self.repeats and (is_new or self.is_repeatable)
-        else:
-            self._loading.pop(frame, None)
-            self.documents = (whole, frames + is_new)
+            self.is_repeatable = self.repeats and self.is_repeatable
+        elif self._loading.pop(frame, None) is not None or not frame.url.startswith("http"):
+            self.documents = (self.documents[0], self.documents[1] + 1)
         self._on_change()
 
     def _on_loaded(self, page: Page) -> None:

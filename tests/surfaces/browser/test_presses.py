@@ -276,6 +276,26 @@ def test_approved_press_sends_one_form(page, shop):
     assert shop.orders[-1]["name"] == "Eve"
 
 
+def test_changed_address_is_no_page_after_an_approved_form(page, shop):
+    shop.received.clear()
+    shop.released.clear()
+    tab, count = (
+        page(
+            f"<form method='post' action='/slow'><input name='name' value='Ada'><button>Go</button></form>"
+            f"<form method='post' action='{shop.other_url}/confirm'><input name='name' value='Eve'></form><script>"
+            "onsubmit = () => setTimeout(() => { location.hash = 'x'; document.forms[1].submit() }, 300)</script>"
+        ),
+        len(shop.orders),
+    )
+    assert tab.hazards("click", "Go") == {"sends"}
+    tab.do("click", "Go")
+    while not (notes := [note for note in tab.look().notes if "tried to send a form" in note]):
+        pass
+    shop.released.set()
+    assert f"tried to send a form to {shop.other_url}/confirm" in notes[0]
+    assert [order["name"] for order in shop.orders[count:]] == ["Ada"]
+
+
 def test_approved_press_may_also_send_a_form_into_a_frame(page, shop):
     names = sent_by_press(page, shop, UPLOADS)
     assert sorted(names) == ["Ada", "Eve"]
