@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.surfaces.browser._form_hazards import LABELED
 from callboard.surfaces.browser._page_snapshot import BOX_INPUT, BOXES
 
 if TYPE_CHECKING:
@@ -14,7 +15,16 @@ if TYPE_CHECKING:
 
     from callboard.surfaces.browser._page_snapshot import PageNode, PageSnapshot
 
-_LABEL_AROUND = f"xpath=self::*[local-name()='label' and count({BOX_INPUT}) = 1]"
+_LABEL_AROUND = (
+    f"xpath=self::*[local-name()='label' and count({BOX_INPUT}) = 1 and {LABELED} and "
+    f"count({BOX_INPUT} | {LABELED}) = 1]"
+)
+"""A label with one box in it, which a press on it changes."""
+_LABEL_OF_BOX = f"self::*[{LABELED} and count(self::* | {LABELED}) = 1]/ancestor::*[local-name()='label'][1]"
+_LABEL_ELSEWHERE = (
+    "self::*[count(self::* | id(@id)) = 1]/ancestor::node()[last()]/descendant::*[local-name()='label' and @for=\"{}\"]"
+)
+"""The labels that name a box, unless an earlier control has the same id."""
 _OTHER = (
     "*[local-name()='a' or local-name()='button' or local-name()='select' or local-name()='textarea' or "
     "local-name()='summary' or local-name()='iframe' or @onclick or @role='button' or @role='link' or "
@@ -42,9 +52,9 @@ async def drawn_part(page: Page, node: PageNode) -> ElementHandle | None:
         return None
     box = page.locator(node.selector)
     control_id = await box.get_attribute("id") or ""
-    labels = ["ancestor::*[local-name()='label'][1]"]
+    labels = [_LABEL_OF_BOX]
     if control_id and '"' not in control_id:
-        labels.append(f"ancestor::node()[last()]/descendant::*[local-name()='label' and @for=\"{control_id}\"]")
+        labels.append(_LABEL_ELSEWHERE.format(control_id))
     for label in labels:
         for axis in ("descendant", "self"):  # the input may be the first part of the label that has a place
             parts = await box.locator(f"xpath={label}/{axis}::*{_CLEAN}").element_handles()

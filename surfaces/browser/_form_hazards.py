@@ -47,11 +47,14 @@ _SUBMITS = (
 )
 """The condition for a button that submits. Source: HTML, "Attributes for form submission"."""
 _LABEL = f"ancestor-or-self::*[{_is('label')}][1]"
-_CONTROLS = _is("button", "input", "meter", "output", "progress", "select", "textarea")
-_LABELED = f"(id({_LABEL}/@for) | {_LABEL}[not(@for)]/descendant::*[{_CONTROLS}][1])"
+_CONTROLS = (
+    f"({_is('button', 'meter', 'output', 'progress', 'select', 'textarea')} or "
+    f"({_is('input')} and not({_TYPE}='hidden')))"
+)
+LABELED = f"(id({_LABEL}/@for) | {_LABEL}[not(@for)]/descendant::*[{_CONTROLS}][1])"
 """The control that a press on its label activates. Source: HTML, "The label element"."""
-_LABELED_BUTTON = f"{_LABELED}[{_is('button')} or {_SUBMITS} or ({_is('input')} and {_TYPE}='button')]"
-_SUBMITTER = f"(ancestor-or-self::*[{_SUBMITS}][1] | {_LABELED}[{_SUBMITS}])"
+_LABELED_BUTTON = f"{LABELED}[{_is('button')} or {_SUBMITS} or ({_is('input')} and {_TYPE}='button')]"
+_SUBMITTER = f"(ancestor-or-self::*[{_SUBMITS}][1] | {LABELED}[{_SUBMITS}])"
 _OWN_FORM = f"(ancestor::*[{_is('form')}][1] | id(@form))"
 _AUTOCOMPLETE = _small("@autocomplete")
 _PLAIN_NAME = f"translate(concat(@name, ' ', @id), '{_AZ}-_', '{_SMALL}')"

@@ -78,6 +78,30 @@ def test_a_press_on_a_label_presses_no_button_around_it(page, quick_checks):
     assert tab.look().window["title"] == "x"
 
 
+UNSEEN = "<input type=checkbox id={} aria-label=One style='position: absolute; left: -99px'>"
+OTHERS = {
+    "by id": f"<label for=b>{UNSEEN.format('a')}<span>One</span></label><input type=checkbox id=b>",
+    "by order": f"<label><input type=checkbox style='display: none'>{UNSEEN.format('a')}<span>One</span></label>",
+    "by the same id": f"<input type=checkbox id=a><div>{UNSEEN.format('a')}<label for=a>One</label>",
+}
+
+
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS.keys())
+def test_a_label_of_another_box_is_not_pressed(page, quick_checks, text):
+    tab = page(text)
+    for tool in ("check", "click"):
+        unseen = next(control for control in tab.look().controls if control.box.x < 0)
+        with pytest.raises(ToolError, match="off the screen"):
+            tab.do(tool, unseen)
+    assert tab.script("() => document.querySelectorAll(':checked').length") == 0
+
+
+def test_a_hidden_value_before_a_box_is_not_what_its_label_is_for(page):
+    tab = page(f"<style>{NO_AREA}</style><label><input type=hidden><input type=checkbox><span>One</span></label>")
+    tab.do("check", box_of(tab))
+    assert "checked" in box_of(tab).states
+
+
 def test_enter_in_a_drawn_box_has_the_hazards_of_its_form(page):
     tab = page(f"<form method=post>{BOXES['no area']}<button>Pay now</button></form>")
     assert tab.hazards("press", box_of(tab), keys="Enter") == {"sends", "spends"}

@@ -189,6 +189,10 @@ LABELS = {
     "by id": (LABEL.format("for='b'") + PAYMENT.format("<button id='b'>Next</button>"), {"sends", "logs_in"}),
     "from within": (PAYMENT.format("<label style='cursor: pointer'>Go on<button>Next</button></label>"),
                     {"sends", "logs_in"}),
+    "after a hidden value": (
+        PAYMENT.format("<label style='cursor: pointer'>Go on<input type='hidden'><button>Next</button></label>"),
+        {"sends", "logs_in"},
+    ),
     "by its words": (LABEL.format("for='b'") + "<button type='button' id='b'>Buy now</button>", {"spends"}),
     "by its value": (LABEL.format("for='b'") + "<input type='button' id='b' value='Delete'>", {"deletes"}),
     "of no control": (LABEL.format("") + PAYMENT.format("<button>Next</button>"), set()),
