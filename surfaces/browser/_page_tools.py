@@ -225,7 +225,11 @@ class PageTools:
                 async with asyncio.timeout(_DOWNLOAD_SECONDS):
                     await opened.run(download.save_as(path))  # also from a browser that another process holds
                 content = await asyncio.to_thread(_content, path)
+            except TimeoutError as error:
+                msg = f"the file {name!r} did not end within {_DOWNLOAD_SECONDS:g} s, and was not kept"
+                raise ToolError(msg) from error
             finally:
+                await opened.run(download.cancel())  # otherwise its end is waited for
                 await opened.run(download.delete())
         return {
             "file": await _artifact(content, mimetypes.guess_type(name)[0], name),
