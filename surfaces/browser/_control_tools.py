@@ -28,6 +28,7 @@ from callboard.surfaces.browser._page_actions import (
     pointed,
     press,
     put,
+    ready,
 )
 from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS
@@ -111,6 +112,17 @@ async def _type(keyboard: Keyboard, handle: ElementHandle, text: str) -> None:
             await keyboard.insert_text(part)
         else:
             await keyboard.type(part, delay=_LETTERS_MS)
+
+
+async def _set_checked(handle: ElementHandle, *, checked: bool) -> None:
+    """Set a box, whose page may replace it, or go on to another page."""
+    from playwright.async_api import Error
+
+    try:
+        await handle.set_checked(checked, timeout=ACTION_MS, no_wait_after=True)
+    except Error as error:
+        if not ("not attached" in error.message and "click action done" in error.message):
+            raise
 
 
 class ControlTools:
@@ -203,12 +215,13 @@ class ControlTools:
     @tool(effect=Effect.IDEMPOTENT, controls=("checkbox", "radio", "switch"))
     async def check(self, tab: TabId, control_id: ControlId, *, checked: bool = True) -> Answer:
         """Check or clear a box, or choose a radio button."""
-        await press(
-            await self._tabs(tab),
-            control_id,
-            lambda handle: handle.set_checked(checked, timeout=ACTION_MS, no_wait_after=True),
-            once=False,
-        )
+        opened = await self._tabs(tab)
+        repeats = opened.judged_call in opened.forms.stopped
+        target = await ready(opened, control_id)
+        if repeats and checked == (target.node.marks.get("checked") == ""):
+            msg = f"{target.title} is so already, so the page sends nothing: set it otherwise, and then so again"
+            raise ToolError(msg)
+        await commit(opened, lambda: _set_checked(target.handle, checked=checked), target, once=False)
         return {}
 
     @tool(effect=Effect.ONCE)

@@ -51,7 +51,6 @@ class SentForms:
         if self._acted is None:
             return note
         self.stopped[self._acted] = self.stopped.get(self._acted, frozenset()) | {url}
-        return (
-            f"{note} If the last {self._acted[0]} was meant to send it, repeat it with the same arguments: it is ruled "
-            "on as such then."
-        )
+        tool = self._acted[0]
+        way = "set it otherwise, and then so again" if tool == "check" else "repeat it with the same arguments"
+        return f"{note} If the last {tool} was meant to send it, {way}: it is ruled on as such then."

@@ -245,6 +245,33 @@ def test_a_form_that_a_script_sends_is_ruled_on_the_second_time(page, shop):
     assert shop.orders[count:] == [{"name": "Ada"}]
 
 
+@pytest.mark.parametrize("kind", ["checkbox", "radio"])
+def test_a_form_that_a_box_sends_is_sent_once_the_box_is_set_again(page, shop, kind):
+    part = "<input type={} name=name value={} aria-label={} onchange='this.form.submit()'>"
+    text = "".join(part.format(kind, value, value) for value in ("Ada", "Eve"))
+    tab, count = page(f"<form method='post' action='/confirm'>{text}</form>"), len(shop.orders)
+    other = {"checked": False} if kind == "checkbox" else {}
+    for name, arguments in (("Ada", {}), ("Ada" if other else "Eve", other)):
+        tab.hazards("check", name, **arguments)
+        tab.do("check", name, **arguments)
+        while not (notes := tab.look().notes):
+            pass
+        assert "If the last check was meant to send it, set it otherwise, and then so again" in notes[0]
+    tab.hazards("check", name, **arguments)
+    with pytest.raises(ToolError, match="is so already, so the page sends nothing"):
+        tab.do("check", name, **arguments)
+    assert tab.hazards("check", "Ada") == {"sends"}
+    tab.do("check", "Ada")
+    tab.wait_for(text="Thank you")
+    assert shop.orders[count:] == [{"name": "Ada"}]
+
+
+def test_a_box_that_its_page_replaces_is_set(page):
+    tab = page("<input type='checkbox' aria-label='Box' onchange='this.replaceWith(this.cloneNode())'>")
+    tab.do("check", "Box")
+    assert tab.control("Box").states == ("checked",)
+
+
 UPLOADS = """<iframe name="upload"></iframe><form method="post" action="/confirm" onsubmit="other.submit()">
     <input name="name" value="Ada"><button>Go</button></form>
     <form method="post" action="/confirm" id="other" target="upload"><input name="name" value="Eve"></form>"""
