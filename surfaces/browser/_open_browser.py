@@ -276,7 +276,7 @@ class OpenBrowser:
             try:
                 opener = await page.opener()
                 opener_tab = self._tabs.get(opener) if opener is not None else None
-                tab = await self._add(page, opener_tab.owner if opener_tab is not None else owner)
+                tab = await self._add(page, opener_tab.owner if opener_tab is not None else owner, opener=opener_tab)
                 repeats = all(other.repeats for other in self._tabs.values() if other.owner == tab.owner)
                 tab.repeats = tab.is_repeatable = repeats  # any of them may have opened it
                 self._write_record()
@@ -284,7 +284,7 @@ class OpenBrowser:
                 if not (page.is_closed() or self._closing):
                     raise
 
-    async def _add(self, page: Page, owner: str, tab_id: str = "") -> Tab:
+    async def _add(self, page: Page, owner: str, tab_id: str = "", *, opener: Tab | None = None) -> Tab:
         if page in self._tabs:
             return self._tabs[page]
         key = "" if self._launch.shares_context else owner
@@ -303,7 +303,7 @@ class OpenBrowser:
             rules=self._launch.network,
             on_change=self._write_record,
         )
-        tab.repeats = tab.is_repeatable = facts["repeatable"]
+        tab.opener, tab.repeats, tab.is_repeatable = opener, facts["repeatable"], facts["repeatable"]
         self._tabs[page] = tab
         await session.send("Page.enable")  # it tells of windows that the page opens
         page.on("websocket", lambda socket: self._networks.asked(key, socket.url))

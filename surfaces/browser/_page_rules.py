@@ -60,12 +60,13 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
 
 
 def _senders(request: Request, tabs: Mapping[Page, Tab]) -> tuple[list[Tab], bool]:
-    """Return a request's tab, and whether it is for a frame.
+    """Return the tabs that may have made a request, and whether it is for a frame.
 
-    All tabs may have made one of a page that is about to open.
+    They are its own tab, and the one that has opened this; all of them for a page that is about to open.
     """
     from playwright.async_api import Error
 
     with contextlib.suppress(Error, KeyError):  # the page has no frame yet, or no tab
-        return [tabs[request.frame.page]], request.frame.parent_frame is not None
+        tab, in_frame = tabs[request.frame.page], request.frame.parent_frame is not None
+        return [tab] if in_frame or tab.opener is None else [tab, tab.opener], in_frame
     return list(tabs.values()), False

@@ -111,6 +111,8 @@ class Tab:
         self.judged_call: tuple[str, str] | None = None
         """The tool and arguments of that call, until an action begins."""
         self.forms = SentForms()
+        self.opener: Tab | None = None
+        """The tab whose page has opened this one, and may send its forms to it."""
         self.repeats = True
         """Whether pages that come now may be loaded again unseen: no hazard of the last action stands against it."""
         self._hazard_document = -1

@@ -332,6 +332,22 @@ def test_approved_press_may_also_send_a_form_into_a_frame(page, shop):
     assert sorted(names) == ["Ada", "Eve"]
 
 
+def test_approved_press_may_send_its_form_to_a_window(page, shop, surface, tabs_of):
+    opens = "window.open('about:blank', 'sent'); setTimeout(() => document.forms[0].submit(), 300); return false"
+    form = "<form method='post' action='/confirm' target='sent'><input name='name' value='Ada'>"
+    tab, count = page(f'{form}<button onclick="{opens}">Go</button>'), len(shop.orders)
+    assert tab.hazards("click", "Go") == {"sends"}
+    tab.do("click", "Go")
+    while not any("Thank you" in other.look().text for other in tabs_of(surface)):
+        pass
+    window = next(other for other in tabs_of(surface) if other.target.name.endswith("/confirm"))
+    window.script("() => opener.document.forms[0].submit()")
+    while not (notes := tab.look().notes):
+        pass
+    assert "tried to send a form" in notes[0]
+    assert [order["name"] for order in shop.orders[count:]] == ["Ada"]
+
+
 @pytest.mark.parametrize("status", [307, 308])
 def test_form_that_a_redirect_repeats_is_one_form(page, shop, status):
     shop.posts_to["/again"] = status, "/confirm"
