@@ -17,6 +17,8 @@ _EDGES = "".join(map(chr, range(33)))
 """C0 controls and the space, which are stripped from both ends. Source: the URL standard, "basic URL parser"."""
 _WEB = re.compile("(https?):(/*)", re.IGNORECASE)
 _SCHEME = re.compile("[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_OWN_TEXT = "about:srcdoc"
+"""The address of a document whose text is in the page around it."""
 _PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -102,12 +104,15 @@ def _plain_netloc(parts: SplitResult) -> str:
 
 
 def document_url(frame: Frame) -> str:
-    """Return the address of a frame's document.
+    """Return the address of a frame's document; empty if uncertain.
 
-    An empty document has that of the one around it.
+    An empty document has that of the one around it. But all pages further out can put one of their own there, too.
     """
-    is_empty = urlsplit(frame.url).scheme == "about"
-    return document_url(frame.parent_frame) if is_empty and frame.parent_frame is not None else frame.url
+    parent = frame.parent_frame
+    if urlsplit(frame.url).scheme != "about" or parent is None:
+        return frame.url
+    urls = frame_urls(parent)
+    return urls[0] if frame.url == _OWN_TEXT or len(set(map(origin_of, urls))) == 1 else ""
 
 
 def frame_urls(frame: Frame) -> list[str]:

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -182,6 +183,30 @@ def test_dragging_names_the_page_that_a_control_is_dropped_on(touched, shop, run
     arguments = {"control_id": tab.control("Go").id, "to": tab.control("Delete").id}
     resources = run(tab.surface.resources(tab.target, "drag", arguments))
     assert {f"origin:{shop.other_url}", "origin:https://bin.example"}.issubset(resources)
+
+
+FIELD = "<input aria-label=Field>"
+TAKES_OVER = """<iframe src="{}" onload="const part = frames[0].frames[0]; part.location = 'about:blank';
+    setInterval(() => {{ try {{ part.document.body.innerHTML ||= '<input aria-label=Field>' }} catch {{}} }}, 50)">"""
+EMPTY = {
+    "a frame of its page": ("/own", "<iframe></iframe><script>frames[0].document.body.innerHTML = `{}`</script>", True),
+    "a text of its page": ("/outer", "<iframe srcdoc='{}'></iframe>", True),
+    "one that a page further out may have put there": ("/takes", "<iframe src='/x'></iframe>", False),
+}
+
+
+@pytest.mark.parametrize(("path", "text", "is_known"), EMPTY.values(), ids=EMPTY.keys())
+def test_a_secret_is_for_no_document_of_an_uncertain_origin(visit, shop, run, monkeypatch, path, text, is_known):
+    shop.pages |= {"/own": text.format(FIELD), "/inner": text.format(FIELD)}
+    shop.pages |= {"/outer": f"<iframe src='{shop.url}/inner'>", "/takes": TAKES_OVER.format(f"{shop.url}/inner")}
+    tab, origins = visit(f"{shop.url if path == '/own' else shop.other_url}{path}"), []
+    field = tab.control("Field")
+    resources = run(tab.surface.resources(tab.target, "fill", {"control_id": field.id}))
+    assert ("unknown" in resources) != is_known
+    stub = SimpleNamespace(id="", check_origin=origins.append)
+    monkeypatch.setattr("callboard.surfaces.browser._page_actions.current_call", lambda: stub)
+    tab.do("fill", field, text="x")
+    assert origins == [shop.url if is_known else ""]
 
 
 def test_facts_of_presses_are_united():
