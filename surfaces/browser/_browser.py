@@ -358,6 +358,8 @@ def _dialog_observation(tab: Tab, url: str) -> Observation:
     if tab.dialog is None:  # it was answered meanwhile
         return Observation(window={"url": url}, fingerprint="dialog")
     facts: dict[str, JsonValue] = {"kind": tab.dialog.type, "message": tab.dialog.message}
+    if tab.is_dialog_framed:
+        facts["frame"] = tab.dialog_url[:_MOST_URL]
     if tab.dialog.type == "prompt":
         facts["answer"] = tab.dialog.default_value
     control = Control(id="dialog", name=tab.dialog.message[:_MOST_NAME] or tab.dialog.type, kind=DIALOG)

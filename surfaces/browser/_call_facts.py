@@ -95,7 +95,7 @@ async def touched_addresses(tab: Tab, tool: str, arguments: Mapping[str, JsonVal
     """
     urls = [tab.page.url]
     if tab.dialog is not None:
-        return urls
+        return [*urls, tab.dialog_url]
     nodes: list[PageNode | None] = []
     if tool in PRESSED_AT | KEYED:
         nodes = [node for node, _ in await pressed_by_call(tab, tool, arguments)]

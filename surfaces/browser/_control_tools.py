@@ -266,12 +266,8 @@ class ControlTools:
     ) -> Answer:
         """Answer the page's dialog with OK."""
         opened = await self._tabs(tab)
-        current_call().check_origin(origin_of(opened.page.url))
-        await commit(
-            opened,
-            lambda: opened.answer_dialog(accept=True, text=text),
-            answers=True,
-        )
+        current_call().check_origin(origin_of(opened.dialog_url))
+        await commit(opened, lambda: opened.answer_dialog(accept=True, text=text), answers=True)
         return {}
 
     @tool(effect=Effect.ONCE, agents=BOTH, controls=(DIALOG,))

@@ -100,6 +100,8 @@ class Tab:
         """The numbers of documents that it and its frames have shown, which ids of controls tell apart."""
         self.dialog: Dialog | None = None
         """The dialog that the page shows."""
+        self.dialog_url = ""
+        """The address of the document that shows it, which may be that of a frame."""
         self.dialogs = 0
         """The number of dialogs since the last action other than an answer."""
         self.offer: asyncio.Future[Download] | None = None
@@ -146,6 +148,7 @@ class Tab:
             page.on(event, handler)  # type: ignore[call-overload]  # one overload an event
         session.on("Page.windowOpen", lambda _: self._opening.append(time.monotonic()))
         session.on("Page.frameNavigated", self._on_document)
+        session.on("Page.javascriptDialogOpening", self._on_dialog_url)
 
     # Events
 
@@ -161,6 +164,14 @@ class Tab:
         if self.dialogs > _MOST_DIALOGS and self.owner:  # a page in a loop answers nothing else
             _log.warning("a page showed more than %d dialogs in a row; its tab %s is closed", _MOST_DIALOGS, self.id)
             asyncio.ensure_future(self.close()).add_done_callback(_forget)
+
+    @property
+    def is_dialog_framed(self) -> bool:
+        """True if a frame of another origin shows the dialog."""
+        return bool(self.dialog_url) and origin_of(self.dialog_url) != origin_of(self.page.url)
+
+    def _on_dialog_url(self, event: dict[str, Any]) -> None:
+        self.dialog_url = event["url"]
 
     def _on_download(self, download: Download) -> None:
         self._loading.pop(self.page.main_frame, None)
@@ -295,7 +306,7 @@ class Tab:
         Raises:
             ToolError: If there is none.
         """
-        dialog, self.dialog = self.dialog, None
+        dialog, self.dialog, self.dialog_url = self.dialog, None, ""
         self._dialog_opened.clear()
         if dialog is None:
             msg = "the page shows no dialog"
@@ -357,9 +368,13 @@ class Tab:
     async def close(self) -> None:
         """Close the page, whatever dialogs it shows.
 
+        Chromium 150 crashes if one of a frame of another origin is open then, so it is dismissed before.
+
         Raises:
             ToolError: If it does not close.
         """
+        if self.dialog is not None and self.is_dialog_framed:
+            asyncio.ensure_future(self.dialog.dismiss()).add_done_callback(_forget)
         await close_page(self.page)
 
     # Looks
