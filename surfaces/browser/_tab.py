@@ -15,6 +15,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.browser._form_hazards import PressFacts
 from callboard.surfaces.browser._page_addresses import origin_of
 from callboard.surfaces.browser._page_end import close_page
+from callboard.surfaces.browser._page_loads import PageLoads
 from callboard.surfaces.browser._page_looks import LOOK_SECONDS, PageLooks
 from callboard.surfaces.browser._page_snapshot import DIALOGS
 from callboard.surfaces.browser._playwright_errors import as_tool_error
@@ -23,7 +24,7 @@ from callboard.surfaces.browser._sent_forms import SentForms
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playwright.async_api import CDPSession, Dialog, Download, Frame, Page, Request
+    from playwright.async_api import CDPSession, Dialog, Download, Frame, Page
 
     from callboard.messages import Box
     from callboard.network import NetworkRules
@@ -33,14 +34,8 @@ _T = TypeVar("_T")
 _log = HostLog()
 _GIVE_UP_SECONDS = 1.0
 """The time that a cancelled call waits for the end of what it has begun."""
-_REQUEST_SECONDS = 5.0
-"""The age at which a request no longer counts as loading: a page may wait for news all the time."""
 _STALL_SECONDS = 1.0
 """The time in which a page that loads may still answer."""
-_DOCUMENT_SECONDS = 60.0
-"""The age at which the request of a document no longer counts as loading."""
-_STREAMS = frozenset({"eventsource", "websocket", "media", "ping", "beacon", "cspreport"})
-_MOST_REQUESTS = 1_000
 _MOST_NOTES = 20
 _MOST_DIALOGS = 10
 """The dialogs that a page may show in a row, without another action; with the next one, it is closed."""
@@ -128,25 +123,15 @@ class Tab:
         self.title = ""
         self._session = session
         self._on_change = on_change
-        self._requests: dict[Request, float] = {}
-        self._loading: dict[Frame, tuple[float, str]] = {}
-        """The frames that load a document, each with the time of its request and its address."""
-        self._opening: list[float] = []
-        """The times at which it began to open other tabs that are not there yet."""
         self._dialog_opened = asyncio.Event()
+        self._loads = PageLoads(page, session)
         self._looks = PageLooks(page, session, lambda: bool(self.loads), lambda: self.documents)
         for event, handler in (
             ("dialog", self._on_dialog),
             ("download", self._on_download),
-            ("request", self._on_request),
-            ("requestfinished", self._on_request_end),
-            ("requestfailed", self._on_request_end),
             ("framenavigated", self._on_navigated),
-            ("domcontentloaded", self._on_loaded),
-            ("popup", self._on_popup),
         ):
             page.on(event, handler)  # type: ignore[call-overload]  # one overload an event
-        session.on("Page.windowOpen", lambda _: self._opening.append(time.monotonic()))
         session.on("Page.frameNavigated", self._on_document)
         session.on("Page.javascriptDialogOpening", self._on_dialog_url)
 
@@ -174,7 +159,7 @@ class Tab:
         self.dialog_url = event["url"]
 
     def _on_download(self, download: Download) -> None:
-        self._loading.pop(self.page.main_frame, None)
+        self._loads.end(self.page.main_frame)
         if self.offer is not None and not self.offer.done():
             self.offer.set_result(download)
             return
@@ -182,17 +167,6 @@ class Tab:
             f"The page offered the file {download.suggested_filename!r}; it was not fetched. The tool download does."
         )
         asyncio.ensure_future(download.cancel()).add_done_callback(_forget)
-
-    def _on_request(self, request: Request) -> None:
-        if request.resource_type not in _STREAMS and len(self._requests) < _MOST_REQUESTS:
-            self._requests[request] = time.monotonic()
-        if request.is_navigation_request():
-            self._loading[request.frame] = (time.monotonic(), request.url)
-
-    def _on_request_end(self, request: Request) -> None:
-        self._requests.pop(request, None)
-        if request.failure and request.is_navigation_request():
-            self._loading.pop(request.frame, None)
 
     def _on_document(self, event: dict[str, Any]) -> None:
         """Count documents of the page itself.
@@ -210,28 +184,19 @@ class Tab:
         """Note a new address, and count documents of frames."""
         if frame is self.page.main_frame:
             self.is_repeatable = self.repeats and self.is_repeatable
-        elif self._loading.pop(frame, None) is not None or not frame.url.startswith("http"):
+        elif self._loads.end(frame) or not frame.url.startswith("http"):
             self.documents = (self.documents[0], self.documents[1] + 1)
         self._on_change()
-
-    def _on_loaded(self, page: Page) -> None:
-        self._loading.pop(page.main_frame, None)
-
-    def _on_popup(self, _page: Page) -> None:
-        del self._opening[:1]
 
     @property
     def is_busy(self) -> bool:
         """True while the page, or a tab that it opens, loads."""
-        now = time.monotonic()
-        begun = any(now - begin < _REQUEST_SECONDS for begin in (*self._requests.values(), *self._opening))
-        return self.dialog is None and (bool(self.loads) or begun)
+        return self.dialog is None and self._loads.is_busy
 
     @property
     def loads(self) -> str:
         """The address of the document that it loads, or empty."""
-        begin, address = self._loading.get(self.page.main_frame, (0.0, ""))
-        return address if time.monotonic() - begin < _DOCUMENT_SECONDS else ""
+        return self._loads.address
 
     # Calls
 
@@ -295,9 +260,7 @@ class Tab:
 
     async def stop_loading(self) -> None:
         """Stop all navigation in the page."""
-        self._loading.clear()
-        self._requests.clear()
-        self._opening.clear()
+        self._loads.clear()
         await self._session.send("Page.stopLoading")
 
     async def answer_dialog(self, *, accept: bool, text: str | None = None) -> None:

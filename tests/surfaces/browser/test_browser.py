@@ -572,10 +572,10 @@ def test_a_tab_closes_though_the_browser_loses_the_first_command(visit, shop, ru
 def test_a_look_waits_for_a_page_that_has_just_loaded(visit, shop, run, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.browser._tab._STALL_SECONDS", 0.1)
     tab = visit(shop.url).tab
-    tab._loading[tab.page.main_frame] = (time.monotonic(), "http://127.0.0.1/")
+    tab._loads._documents[tab.page.main_frame] = (time.monotonic(), "http://127.0.0.1/")
 
     async def answer() -> str:
-        tab._loading.clear()
+        tab._loads.clear()
         await asyncio.sleep(0.3)
         return "answer"
 
