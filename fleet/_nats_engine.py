@@ -204,7 +204,8 @@ class NatsEngine:
         self._is_open = False
         self._reconnected.set()
         if self._client is not None:
-            await self._client.close()
+            with contextlib.suppress(OSError):  # the link was lost before
+                await self._client.close()
 
     async def _on_reconnect(self) -> None:
         self._reconnected.set()

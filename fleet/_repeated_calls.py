@@ -1,4 +1,4 @@
-"""Calls of the engine that are repeated until it answers, and work beside the calls."""
+"""Repeated calls of the engine, and work beside the calls."""
 
 from __future__ import annotations
 

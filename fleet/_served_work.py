@@ -227,7 +227,7 @@ class ServedWork:
         return work
 
     async def _ordered(self, delivery: Delivery) -> WorkOrder | None:
-        """Return the work of a delivery under the terms of this machine; None if it is refused."""
+        """Return a delivery's work under this machine's terms, if it is valid."""
         try:
             order = WorkOrder.model_validate_json(await repeat(lambda: unpack(self._engine, delivery.body)))
         except (ValueError, DamagedFileError) as error:
@@ -327,7 +327,7 @@ class ServedWork:
         await repeat(lambda: self._engine.put(bucket, key, body))
 
     async def _signals(self, task: Task) -> TaskSignals | None:
-        """Return all that the submitter has said; None once it has the result."""
+        """Return what the submitter said; None once it has the result."""
         entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
         value = None if entry is None else entry.value
         return None if value is None else TaskSignals.model_validate_json(value)

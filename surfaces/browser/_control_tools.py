@@ -115,7 +115,7 @@ async def _type(keyboard: Keyboard, handle: ElementHandle, text: str) -> None:
 
 
 async def _set_checked(handle: ElementHandle, *, checked: bool) -> None:
-    """Set a box, whose page may replace it, or go on to another page."""
+    """Set a box, whose page may replace it or go on."""
     from playwright.async_api import Error
 
     try:

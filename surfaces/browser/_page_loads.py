@@ -1,4 +1,4 @@
-"""Documents and other parts that a page loads, and tabs that it opens."""
+"""Documents that a page loads, and tabs that it opens."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PageLoads:
         del self._opening[:1]
 
     def end(self, frame: Frame) -> bool:
-        """Note that a frame loads no document any more; return whether it did."""
+        """Note that a frame loads no more; return whether it did."""
         return self._documents.pop(frame, None) is not None
 
     def clear(self) -> None:

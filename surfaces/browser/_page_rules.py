@@ -60,7 +60,7 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
 
 
 def _senders(request: Request, tabs: Mapping[Page, Tab]) -> tuple[list[Tab], bool]:
-    """Return the tabs that may have made a request, and whether it is for a frame.
+    """Return a request's possible tabs, and whether it is a frame's.
 
     They are its own tab, and the one that has opened this; all of them for a page that is about to open.
     """
