@@ -62,11 +62,14 @@ async def apply_page_rules(pages: BrowserContext | Page, tabs: Mapping[Page, Tab
 def _senders(request: Request, tabs: Mapping[Page, Tab]) -> tuple[list[Tab], bool]:
     """Return a request's possible tabs, and whether it is a frame's.
 
-    They are its own tab, and the one that has opened this; all of them for a page that is about to open.
+    They are its own tab, and the one that has opened this. For a page that is about to open, they are those with a
+    document of the origin that the request names, or all if it names none.
     """
     from playwright.async_api import Error
 
     with contextlib.suppress(Error, KeyError):  # the page has no frame yet, or no tab
         tab, in_frame = tabs[request.frame.page], request.frame.parent_frame is not None
         return [tab] if in_frame or tab.opener is None else [tab, tab.opener], in_frame
-    return list(tabs.values()), False
+    origin = request.headers.get("origin", "null")
+    shows_origin = [tab for tab in tabs.values() if origin in {origin_of(frame.url) for frame in tab.page.frames}]
+    return shows_origin if origin != "null" else list(tabs.values()), False
