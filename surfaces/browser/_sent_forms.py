@@ -53,4 +53,5 @@ class SentForms:
         self.stopped[self._acted] = self.stopped.get(self._acted, frozenset()) | {url}
         tool = self._acted[0]
         way = "set it otherwise, and then so again" if tool == "check" else "repeat it with the same arguments"
-        return f"{note} If the last {tool} was meant to send it, {way}: it is ruled on as such then."
+        box = " (A click on a box would change it back: set boxes with check.)" if tool == "click" else ""
+        return f"{note} If the last {tool} was meant to send it, {way}: it is ruled on as such then.{box}"
