@@ -367,6 +367,8 @@ class Supervisor:
             yield ServerHealth(name=session.name, state="ready" if session.ready else "disconnected")
         for name, reason in self._assembly.left_out.items():
             yield ServerHealth(name=name, state="left_out", reason=self._assembly.secrets.redactor("").text(reason))
+        if self._assembly.fleet is not None:
+            yield ServerHealth(name="fleet", state="ready" if self._assembly.fleet.is_connected else "disconnected")
 
     def metrics(self) -> str:
         """Return the metrics since the start, in Prometheus' text format.

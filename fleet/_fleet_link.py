@@ -84,6 +84,11 @@ class FleetLink:
         self._served: ServedWork | None = None
         self._works: list[concurrent.futures.Future[None]] = []
 
+    @property
+    def is_connected(self) -> bool:
+        """True while the server answers."""
+        return self._engine.is_connected
+
     def open(self) -> None:
         """Connect, and learn of the other machines.
 
@@ -149,7 +154,8 @@ class FleetLink:
     async def _leave(self) -> None:
         if self._served is not None and self._engine.is_connected:
             await self._served.leave()
-        await self._engine.close()
+        if self._engine.is_open:
+            await self._engine.close()
 
     def _start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._works.append(self._loop.submit(self._repeat(work)))

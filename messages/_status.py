@@ -75,12 +75,12 @@ class TaskProgress(Message):
 
 
 class ServerHealth(Value):
-    """The state of one surface or MCP server."""
+    """The state of one surface or MCP server, or of the connection to a fleet."""
 
     name: str
     state: Literal["ready", "disconnected", "left_out"]
-    """`disconnected`: the connection to an MCP server is lost, and the next use makes another. `left_out`: an optional
-    MCP server that could not start."""
+    """`disconnected`: the connection to an MCP server is lost, and the next use makes another; or that to the fleet is
+    lost, and is made again. `left_out`: an optional MCP server could not start."""
     reason: str = ""
 
 

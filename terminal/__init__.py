@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from callboard.terminal._doctor import examine
     from callboard.terminal._eval import EvalChoices, run_set
     from callboard.terminal._eval_set import EvalSet, LoadedSet
+    from callboard.terminal._fleet_serving import serve_fleet
     from callboard.terminal._journals import (
         list_tasks,
         named_journal,
@@ -100,6 +101,7 @@ __all__ = [
     "resume_command",
     "resume_tasks",
     "run_set",
+    "serve_fleet",
     "settings_at",
     "show_task",
     "started",
@@ -139,6 +141,7 @@ _HOMES = {
     "callboard.terminal._doctor": ("examine",),
     "callboard.terminal._eval": ("EvalChoices", "run_set"),
     "callboard.terminal._eval_set": ("EvalSet", "LoadedSet"),
+    "callboard.terminal._fleet_serving": ("serve_fleet",),
     "callboard.terminal._journals": (
         "list_tasks",
         "named_journal",

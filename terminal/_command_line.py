@@ -75,6 +75,8 @@ app = typer.Typer(
 
 policy_app = typer.Typer(help="Try the policy's rules on a task.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(policy_app, name="policy")
+fleet_app = typer.Typer(help="Serve a fleet of machines.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(fleet_app, name="fleet")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Approve all requests for approval; still ask questions.")]
@@ -602,6 +604,28 @@ def check(
         )
     else:
         parts.print_verdicts(parts.terminal(), verdicts, result)
+
+
+@fleet_app.command("serve")
+def serve(
+    path: SettingsPlace = None,
+    *,
+    model: Model = None,
+    journal: JournalFile = None,
+    log: Log = False,
+    log_file: LogFile = None,
+) -> None:
+    """Do subtasks of other machines, until Ctrl-C.
+
+    The first Ctrl-C drains: no more work is begun, and the command ends once the
+    begun work has ended. SIGTERM does the same. A second one stops at once: the
+    journal keeps the tasks, and they are resumed by the next start.
+
+    Questions and approvals are put to the people where a task was submitted.
+    """
+    changes = _changes(parts.Attendance(), log_file, journal, log=log)
+    with mistakes():
+        parts.serve_fleet(parts.terminal(), path, changes | {"models": models_of(model or ())})
 
 
 @app.command()

@@ -35,7 +35,7 @@ _TICK = 0.1
 _HELD_LINES = 1_000
 """The most lines that wait while a prompt is open; older ones are dropped. The journal has all events."""
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_STOP_SECONDS = 1.0
+STOP_SECONDS = 1.0
 """The time limit of each part at an early end: long enough to kill the commands of shells."""
 _BY_SIGNAL = 128
 """The exit code of a program that a signal has ended, without the signal's number."""
@@ -136,7 +136,7 @@ def _shown(
             _watch(events, open_handles, {board.task_id: board for board in boards}, interrupts, stage)
             results = [_result(handle) for handle in open_handles]
         except (KeyboardInterrupt, SystemExit):
-            supervisor.stop(_STOP_SECONDS)
+            supervisor.stop(STOP_SECONDS)
             raise
     now = time.time()
     for board in boards:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,7 @@ from callboard import Settings, Supervisor, Task, TaskHandle
 from callboard.fleet import MemoryEngine, MemoryHub, NatsEngine, set_up
 from callboard.messages import AgentKind, UnknownTargetError
 from callboard.testing import MemoryServer
-from nats_server import PROGRAM, NatsServer
+from nats_server import NatsServer, check_for_server
 from support import PATIENCE, wait_for
 
 if TYPE_CHECKING:
@@ -33,11 +31,7 @@ def nats_server(tmp_path: Path) -> Iterator[NatsServer]:
 
     Without one the test is skipped; with ``REQUIRE_NATS`` it fails.
     """
-    if shutil.which(PROGRAM) is None:
-        missing = "nats-server is missing: apt-get install nats-server"
-        if os.environ.get("REQUIRE_NATS"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+    check_for_server()
     server = NatsServer(tmp_path / "jetstream")
     server.start()
     yield server

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 from support import PATIENCE
 
@@ -21,6 +24,9 @@ class NatsServer:
 
     folder: Path
     port: int = field(default=0)
+    options: tuple[str, ...] = ()
+    """Further arguments of the program."""
+    program: str = PROGRAM
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -33,7 +39,8 @@ class NatsServer:
         if not self.port:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 self.port = free.getsockname()[1]
-        command = [PROGRAM, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.folder)]
+        command = [self.program, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.folder)]
+        command += self.options
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + PATIENCE
         while True:
@@ -51,3 +58,12 @@ class NatsServer:
         if self.process is not None:
             self.process.send_signal(number)
             self.process.wait(PATIENCE)
+
+
+def check_for_server() -> None:
+    """Skip the test without a server of NATS; with ``REQUIRE_NATS`` fail it."""
+    if shutil.which(PROGRAM) is None:
+        missing = "nats-server is missing: apt-get install nats-server"
+        if os.environ.get("REQUIRE_NATS"):
+            pytest.fail(missing)
+        pytest.skip(missing)

@@ -1,0 +1,123 @@
+"""The command `fleet serve`: a machine that does subtasks of others until a signal."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.text import Text
+
+from callboard.config import Settings
+from callboard.messages import Outcome, agent_kind
+from callboard.supervisor import Supervisor
+from callboard.terminal._commands import EXIT_CODES, fail, warn
+from callboard.terminal._journals import journal_in, settings_at
+from callboard.terminal._takeover import left_in
+from callboard.terminal._task_session import STOP_SECONDS, Interrupts
+from callboard.terminal._text import numbered, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import FrameType
+
+    from rich.console import Console
+
+_TICK = 0.1
+_HEALTH_SECONDS = 2.0
+"""The interval at which the journal is checked."""
+
+
+class ServeSignals(Interrupts):
+    """Signals while a machine serves.
+
+    The first Ctrl-C or SIGTERM is a request to drain. A second one ends the program, as SIGHUP does.
+    """
+
+    def __enter__(self) -> Self:
+        """Install the signal handlers."""
+        super().__enter__()
+        if signal.SIGTERM in self._old_handlers:
+            signal.signal(signal.SIGTERM, self._terminate)
+        return self
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            self._end(number, frame)
+        self._first(number, frame)
+
+
+def fleet_settings(path: Path | None, changes: dict[str, Any] | None = None) -> Settings:
+    """Read settings that name the server of a fleet."""
+    file = settings_at(path)
+    settings = Settings.load(file, **(changes or {}))
+    if settings.fleet.url is None:
+        fail(f"{file or 'the environment'}: fleet.url is not set: it names the server that all machines connect to")
+    return settings
+
+
+def serve_fleet(console: Console, path: Path | None, changes: dict[str, Any]) -> None:
+    """Do the subtasks of other machines, until a signal.
+
+    The first one drains, a second one stops at once.
+    """
+    settings = fleet_settings(path, changes)
+    journal = journal_in(settings)
+    if journal is None:
+        file = settings_at(path) or "the environment"
+        fail(
+            f"{file}: journal.path is not set: work of other machines must survive a restart; set it, or say --journal"
+        )
+    unfinished = len(left_in(journal))
+    with ServeSignals() as signals, Supervisor.start(settings) as supervisor:
+        warn(supervisor.warnings)
+        supervisor.serve()
+        try:
+            for line in _served(supervisor, signals, unfinished):
+                console.print(Text(plain(line)), soft_wrap=True)
+        except (KeyboardInterrupt, SystemExit):
+            kept = len(supervisor.pending())
+            supervisor.stop(STOP_SECONDS)
+            them = "it" if kept == 1 else "them"
+            console.print(f"stopped; the journal keeps {numbered(kept, 'task')}, and the next start resumes {them}")
+            raise
+
+
+def _served(supervisor: Supervisor, signals: ServeSignals, unfinished: int) -> Iterator[str]:
+    """Serve to the end, and yield lines about it."""
+    settings = supervisor.settings
+    own_targets = [target for target in supervisor.targets() if not target.machine]
+    offered = sum(settings.models.of(agent_kind(target.address)) is not None for target in own_targets)
+    connected = {health.name: health.state for health in supervisor.health().servers}["fleet"] == "ready"
+    away = "" if connected else ", which does not answer yet and is tried again"
+    yield (
+        f"{settings.fleet.machine} serves {numbered(offered, 'target')} through {settings.fleet.url}{away}; "
+        "Ctrl-C drains"
+    )
+    if unfinished:
+        yield f"resumes {numbered(unfinished, 'task')} of an earlier start"
+    _wait(supervisor, signals)
+    count = -1
+    while not supervisor.drain(_TICK):
+        if count != (count := _open_tasks(supervisor)):
+            yield f"drains: waits for {numbered(count, 'task')} of other machines; Ctrl-C again stops at once"
+    yield "drained: no task of other machines is open"
+
+
+def _wait(supervisor: Supervisor, signals: ServeSignals) -> None:
+    """Wait for the first signal.
+
+    Without a journal nothing more can be done: that ends the program.
+    """
+    checked = time.monotonic()
+    while not signals.requested:
+        time.sleep(_TICK)
+        if time.monotonic() - checked > _HEALTH_SECONDS:
+            checked, health = time.monotonic(), supervisor.health()
+            if health.journal == "failed":
+                fail(health.journal_error, EXIT_CODES[Outcome.ERROR])
+
+
+def _open_tasks(supervisor: Supervisor) -> int:
+    return sum(handle.task.origin is not None for handle in supervisor.pending())

@@ -1,0 +1,182 @@
+"""The commands of a fleet, with machines as processes and a server of NATS."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+import forks
+from callboard import Settings, Supervisor, Task
+from callboard.fleet import set_up
+from callboard.messages import UnknownTargetError
+from callboard.terminal import INTERRUPTED, USAGE
+from nats_server import NatsServer, check_for_server
+from support import PATIENCE, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from callboard import TaskHandle
+
+    Call = Callable[..., Result]
+
+PROGRAM = """
+import asyncio, pathlib
+import callboard.fleet._fleet_link, callboard.fleet._nats_engine
+from callboard.models import ScriptedModel
+
+answer = ScriptedModel.answer
+
+async def slow(self, request):
+    pathlib.Path("asked").touch()
+    while not pathlib.Path("go").exists():
+        await asyncio.sleep(0.02)
+    return await answer(self, request)
+
+ScriptedModel.answer = slow
+callboard.fleet._nats_engine._CONNECT_SECONDS = callboard.fleet._fleet_link.OPEN_SECONDS = 2.0
+from callboard.__main__ import main
+main()
+"""
+"""The command line with a model that answers once the file ``go`` is there."""
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[NatsServer]:
+    """Give a server with the streams of a fleet."""
+    check_for_server()
+    server = NatsServer(tmp_path / "jetstream")
+    server.start()
+    asyncio.run(set_up(server.url))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def machine(tmp_path: Path, hub: NatsServer) -> Path:
+    """Give the folder of the machine ``finance-3``, which has one document."""
+    folder = tmp_path / "finance-3"
+    (folder / "workspace").mkdir(parents=True)
+    (folder / "workspace" / "notes.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    settings = {
+        "models": {"app": "scripted:script.yaml"},
+        "documents": {"workspace": "workspace"},
+        "journal": {"path": "journal.db"},
+        "fleet": {"url": hub.url, "name": "finance-3"},
+    }
+    (folder / "callboard.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    answers = {"app/csv/notes.csv": [{"Status": "FINISH", "Result": "done"}]}
+    (folder / "script.yaml").write_text(yaml.safe_dump(answers), encoding="utf-8")
+    return folder
+
+
+@contextlib.contextmanager
+def serving(folder: Path, words: str = "; Ctrl-C drains") -> Iterator[subprocess.Popen[str]]:
+    """Run ``callboard fleet serve`` there, until it serves."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", PROGRAM, "fleet", "serve"]
+    with forks.Program(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("finance-3 serves 3 targets through nats://127.0.0.1:"), line
+            assert words in line
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def desk(hub: NatsServer, tmp_path: Path) -> Iterator[Supervisor]:
+    """Give a supervisor of the same fleet."""
+    journal = {"path": tmp_path / "desk.db"}
+    settings = Settings.load(fleet={"url": hub.url, "name": "desk"}, journal=journal, log={"stream": "off"})
+    with Supervisor.start(settings) as supervisor:
+        yield supervisor
+
+
+def submit(desk: Supervisor, folder: Path) -> TaskHandle[Any]:
+    """Submit a task for the machine, and wait until its model is asked there."""
+
+    def attempt() -> TaskHandle[Any] | None:
+        targets = [target.id for target in desk.targets() if target.name == "notes.csv"]
+        with contextlib.suppress(UnknownTargetError):
+            return desk.submit(Task(request="read it", target=targets[0])) if targets else None
+        return None
+
+    handle: TaskHandle[Any] = wait_for(attempt)
+    wait_for((folder / "asked").exists)
+    return handle
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_first_signal_drains_the_work_of_other_machines(
+    machine: Path, desk: Supervisor, number: signal.Signals
+) -> None:
+    with serving(machine) as process:
+        handle = submit(desk, machine)
+        process.send_signal(number)
+        assert process.stdout.readline().startswith("drains: waits for 1 task of other machines; Ctrl-C again stops")
+        (machine / "go").touch()
+        assert handle.result(PATIENCE).output == "done"
+        output, errors = process.communicate(timeout=PATIENCE)
+        assert (output, errors, process.returncode) == ("drained: no task of other machines is open\n", "", 0)
+
+
+def test_second_ctrl_c_keeps_the_work_for_the_next_start(machine: Path, desk: Supervisor) -> None:
+    with serving(machine) as process:
+        handle = submit(desk, machine)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline().startswith("drains: ")
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=PATIENCE)
+        assert output == "stopped; the journal keeps 1 task, and the next start resumes it\n"
+        assert process.returncode == INTERRUPTED
+    assert not handle.done()
+    (machine / "go").touch()
+    with serving(machine) as process:
+        assert process.stdout.readline() == "resumes 1 task of an earlier start\n"
+        assert handle.result(PATIENCE).output == "done"
+
+
+def test_serve_without_work_ends_at_the_first_ctrl_c(machine: Path) -> None:
+    with serving(machine) as process:
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=PATIENCE)
+        assert (output, process.returncode) == ("drained: no task of other machines is open\n", 0)
+
+
+def test_serve_says_that_the_server_does_not_answer(machine: Path, hub: NatsServer) -> None:
+    hub.stop()
+    with serving(machine, ", which does not answer yet and is tried again;") as process:
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=PATIENCE)
+        assert (output, process.returncode) == ("drained: no task of other machines is open\n", 0), errors
+
+
+@pytest.mark.parametrize(
+    ("section", "reason"),
+    [
+        ("fleet", "callboard.yaml: fleet.url is not set"),
+        ("journal", "callboard.yaml: journal.path is not set"),
+    ],
+)
+def test_serve_refuses_settings_without_a_server_or_a_journal(
+    call: Call, machine: Path, section: str, reason: str
+) -> None:
+    file = machine / "callboard.yaml"
+    settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+    del settings[section]
+    file.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    result = call("fleet", "serve", machine)
+    assert result.exit_code == USAGE
+    assert reason in result.stderr
