@@ -30,6 +30,19 @@ def _as_server(value: str) -> str:
     return value
 
 
+def _as_monitor(value: str) -> str:
+    """Check a monitoring address.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
+        msg = "write http://HOST:PORT"
+        raise ValueError(msg)
+    return value
+
+
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
@@ -55,6 +68,9 @@ class FleetSettings(Section):
     """The name of this machine, which no other machine of the fleet may have. None: its host name."""
     credentials: Path | None = None
     """A file with this machine's credentials for the server, as `nsc` writes them, or with the seed of its key."""
+    monitor: Annotated[str, AfterValidator(_as_monitor)] | None = None
+    """The server's monitoring address, such as `http://127.0.0.1:8222`: on this machine, or on the host of `url`.
+    `callboard fleet` reads there whether the server writes to its disk before it confirms."""
     ca: Path | None = None
     """A file with the certificates that the server's is checked with; None: the system's."""
     serve: bool = False
@@ -73,8 +89,12 @@ class FleetSettings(Section):
         return self.name or _own_name()
 
     @model_validator(mode="after")
-    def _serves_a_fleet(self) -> Self:
+    def _names_one_server(self) -> Self:
         if self.serve and self.url is None:
             msg = "`serve` needs the address of the fleet's server: set `url`"
+            raise ValueError(msg)
+        host = urlsplit(self.monitor or "").hostname
+        if host is not None and not _is_loopback(host) and host != urlsplit(self.url or "").hostname:
+            msg = f"`monitor` is at {host}, which is neither this machine nor the host of `url`"
             raise ValueError(msg)
         return self

@@ -22,6 +22,7 @@ from callboard.fleet._fleet_link import FleetLink
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
 
 if TYPE_CHECKING:
+    from callboard.fleet._machine_list import Durability, FleetListing, Presence, list_machines
     from callboard.fleet._nats_connection import connection_options, make_engine
     from callboard.fleet._nats_engine import NatsEngine, set_up
 
@@ -32,15 +33,19 @@ __all__ = [
     "ConflictError",
     "DamagedFileError",
     "Delivery",
+    "Durability",
     "EngineAwayError",
     "FleetEngine",
     "FleetLink",
+    "FleetListing",
     "MemoryEngine",
     "MemoryHub",
     "NatsEngine",
+    "Presence",
     "QueueFullError",
     "StoredFile",
     "connection_options",
+    "list_machines",
     "make_engine",
     "set_up",
 ]
@@ -49,6 +54,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this pack
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "callboard.fleet._machine_list": ("Durability", "FleetListing", "Presence", "list_machines"),
             "callboard.fleet._nats_connection": ("connection_options", "make_engine"),
             "callboard.fleet._nats_engine": ("NatsEngine", "set_up"),
         },

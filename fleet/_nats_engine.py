@@ -175,6 +175,19 @@ class NatsEngine:
         """True while the server answers."""
         return self._is_open and self._client is not None and self._client.is_connected
 
+    @property
+    def server_version(self) -> str:
+        """The version of the server; empty before the first connection."""
+        if not self._is_open:
+            return ""
+        version = self._client.connected_server_version
+        return f"{version.major}.{version.minor}.{version.patch}"
+
+    @property
+    def server_id(self) -> str:
+        """The identity of the server's process; empty before the first connection."""
+        return str(self._client._server_info["server_id"]) if self._is_open else ""  # noqa: SLF001 - no public name
+
     async def open(self) -> None:
         """Connect.
 

@@ -75,7 +75,7 @@ class TaskProgress(Message):
 
 
 class ServerHealth(Value):
-    """The state of one surface or MCP server, or of the connection to a fleet."""
+    """The state of a surface, an MCP server or the fleet's connection."""
 
     name: str
     state: Literal["ready", "disconnected", "left_out"]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from callboard.terminal._doctor import examine
     from callboard.terminal._eval import EvalChoices, run_set
     from callboard.terminal._eval_set import EvalSet, LoadedSet
+    from callboard.terminal._fleet_machines import print_machines
     from callboard.terminal._fleet_serving import serve_fleet
     from callboard.terminal._journals import (
         list_tasks,
@@ -94,6 +95,7 @@ __all__ = [
     "prepared",
     "print_head",
     "print_log",
+    "print_machines",
     "print_page",
     "print_result",
     "print_verdicts",
@@ -141,11 +143,13 @@ _HOMES = {
     "callboard.terminal._doctor": ("examine",),
     "callboard.terminal._eval": ("EvalChoices", "run_set"),
     "callboard.terminal._eval_set": ("EvalSet", "LoadedSet"),
+    "callboard.terminal._fleet_machines": ("print_machines",),
     "callboard.terminal._fleet_serving": ("serve_fleet",),
     "callboard.terminal._journals": (
         "list_tasks",
         "named_journal",
         "print_log",
+        "print_machines",
         "resume_command",
         "settings_at",
         "task_command",

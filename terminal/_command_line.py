@@ -75,7 +75,7 @@ app = typer.Typer(
 
 policy_app = typer.Typer(help="Try the policy's rules on a task.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(policy_app, name="policy")
-fleet_app = typer.Typer(help="Serve a fleet of machines.", no_args_is_help=True, rich_markup_mode=None)
+fleet_app = typer.Typer(rich_markup_mode=None)
 app.add_typer(fleet_app, name="fleet")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -604,6 +604,23 @@ def check(
         )
     else:
         parts.print_verdicts(parts.terminal(), verdicts, result)
+
+
+@fleet_app.callback(invoke_without_command=True)
+def fleet(context: typer.Context, *, settings: SettingsPath = None, as_json: AsJson = False) -> None:
+    """List the machines of a fleet, or serve it.
+
+    Each machine has its state, its version of Callboard, the number of its
+    targets, the running and queued tasks of other machines, and the time since its
+    last sign. The server has its version, and whether it writes to its disk before
+    it confirms. Nothing is changed.
+    """
+    if context.invoked_subcommand is not None:
+        if settings is not None or as_json:
+            fail(f"--settings and --json belong to the list: write callboard fleet {context.invoked_subcommand} FILE")
+        return
+    with mistakes():
+        parts.print_machines(parts.terminal(), settings, as_json=as_json)
 
 
 @fleet_app.command("serve")

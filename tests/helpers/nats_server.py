@@ -24,9 +24,8 @@ class NatsServer:
 
     folder: Path
     port: int = field(default=0)
-    options: tuple[str, ...] = ()
-    """Further arguments of the program."""
-    program: str = PROGRAM
+    config: Path | None = None
+    """Its configuration, which names the folder; without one it is not protected."""
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -39,8 +38,8 @@ class NatsServer:
         if not self.port:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 self.port = free.getsockname()[1]
-        command = [self.program, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.folder)]
-        command += self.options
+        store = ["-js", "-sd", str(self.folder)] if self.config is None else ["-c", str(self.config)]
+        command = [PROGRAM, "-a", "127.0.0.1", "-p", str(self.port), *store]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + PATIENCE
         while True:

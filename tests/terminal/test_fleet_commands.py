@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.metadata
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -64,10 +67,11 @@ def hub(tmp_path: Path) -> Iterator[NatsServer]:
 
 @pytest.fixture
 def machine(tmp_path: Path, hub: NatsServer) -> Path:
-    """Give the folder of the machine ``finance-3``, which has one document."""
+    """Give the folder of the machine ``finance-3``, which has two documents."""
     folder = tmp_path / "finance-3"
     (folder / "workspace").mkdir(parents=True)
-    (folder / "workspace" / "notes.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    for name in ("notes.csv", "other.csv"):
+        (folder / "workspace" / name).write_text("a,b\n1,2\n", encoding="utf-8")
     settings = {
         "models": {"app": "scripted:script.yaml"},
         "documents": {"workspace": "workspace"},
@@ -75,7 +79,7 @@ def machine(tmp_path: Path, hub: NatsServer) -> Path:
         "fleet": {"url": hub.url, "name": "finance-3"},
     }
     (folder / "callboard.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    answers = {"app/csv/notes.csv": [{"Status": "FINISH", "Result": "done"}]}
+    answers = {f"app/csv/{name}.csv": [{"Status": "FINISH", "Result": "done"}] for name in ("notes", "other")}
     (folder / "script.yaml").write_text(yaml.safe_dump(answers), encoding="utf-8")
     return folder
 
@@ -88,7 +92,7 @@ def serving(folder: Path, words: str = "; Ctrl-C drains") -> Iterator[subprocess
     with forks.Program(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             line = process.stdout.readline()
-            assert line.startswith("finance-3 serves 3 targets through nats://127.0.0.1:"), line
+            assert line.startswith("finance-3 serves 4 targets through nats://127.0.0.1:"), line
             assert words in line
             yield process
         finally:
@@ -180,3 +184,47 @@ def test_serve_refuses_settings_without_a_server_or_a_journal(
     result = call("fleet", "serve", machine)
     assert result.exit_code == USAGE
     assert reason in result.stderr
+
+
+def listed(call: Call, machine: Path) -> dict[str, Any]:
+    """List the machines of the fleet, by name, with the server as ``""``."""
+    result = call("fleet", "--settings", machine, "--json")
+    assert result.exit_code == 0, result.output
+    listing = json.loads(result.stdout)
+    return {"": listing["server"]} | {line["name"]: line for line in listing["machines"]}
+
+
+def test_list_has_the_state_and_the_work_of_each_machine(call: Call, machine: Path, desk: Supervisor) -> None:
+    assert list(listed(call, machine)) == [""]
+    with serving(machine) as process:
+        handle = submit(desk, machine)
+        target = next(target.id for target in desk.targets() if target.name == "other.csv")
+        line = wait_for(lambda: (line := listed(call, machine)["finance-3"])["running"] and line)
+        assert (line["state"], line["targets"], line["running"], line["queued"]) == ("there", 4, 1, 0)
+        assert line["version"] == importlib.metadata.version("callboard")
+        assert 0 <= line["seconds"] < 8
+        process.send_signal(signal.SIGINT)
+        assert wait_for(lambda: listed(call, machine)["finance-3"]["state"] == "draining")
+        shown = call("fleet", "--settings", machine).stdout.split()
+        assert shown[shown.index("finance-3") :][:2] == ["finance-3", "draining"]
+        late = desk.submit(Task(request="later", target=target))
+        assert wait_for(lambda: listed(call, machine)["finance-3"]["queued"] == 1)
+        (machine / "go").touch()
+        process.wait(PATIENCE)
+    assert handle.result(PATIENCE).ok
+    line = listed(call, machine)["finance-3"]
+    assert (line["state"], line["running"], line["queued"]) == ("stopped", 0, 1)
+    with serving(machine):
+        assert late.result(PATIENCE).ok
+
+
+def test_list_names_the_durability_of_the_server(call: Call, machine: Path, hub: NatsServer) -> None:
+    assert listed(call, machine)[""]["durability"] == "unknown"
+    assert re.fullmatch(r"2\.\d+\.\d+", listed(call, machine)[""]["version"])
+
+
+@pytest.mark.parametrize("arguments", [["--json"], ["--settings", "."]])
+def test_options_of_the_list_are_refused_before_a_command(call: Call, arguments: list[str]) -> None:
+    result = call("fleet", *arguments, "serve")
+    assert result.exit_code == USAGE
+    assert "belong to the list: write callboard fleet serve FILE" in result.stderr

@@ -1,0 +1,73 @@
+"""The command `fleet`: the machines and the server."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from callboard.messages import SettingsError
+from callboard.terminal._fleet_serving import fleet_settings
+from callboard.terminal._journals import print_json, span
+from callboard.terminal._text import BAD, GOOD, numbered, plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from callboard.fleet import FleetListing
+
+_STYLES = {"there": GOOD, "draining": "yellow", "away": BAD, "stopped": "dim"}
+_DURABILITY = {
+    "always": "each message is on its disk before it is confirmed",
+    "later": "messages are on its disk some time after they are confirmed",
+    "unknown": "durability unknown",
+}
+
+
+def print_machines(console: Console, path: Path | None, *, as_json: bool) -> None:
+    """Print the machines of a fleet, a line each, and its server."""
+    settings = fleet_settings(path)
+    check_library()
+    from callboard.fleet import list_machines
+
+    listing = asyncio.run(list_machines(settings))
+    if as_json:
+        print_json(listing.model_dump(mode="json"))
+        return
+    if listing.machines:
+        console.print(_table(listing))
+    server = listing.server
+    durability = f"{_DURABILITY[server.durability]} ({server.reason})"
+    told = f"{numbered(len(listing.machines), 'machine')}; nats-server {server.version} at {server.url}: {durability}"
+    console.print(Text(plain(told), style="dim"))
+
+
+def check_library() -> None:
+    """Check that the library of NATS is installed.
+
+    Raises:
+        SettingsError: If it is missing.
+    """
+    if importlib.util.find_spec("nats") is None:
+        msg = "a fleet needs the library of NATS: pip install 'callboard[fleet]'"
+        raise SettingsError(msg)
+
+
+def _table(listing: FleetListing) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("machine", style="cyan", overflow="fold")
+    table.add_column("state", no_wrap=True)
+    table.add_column("version", overflow="fold")
+    for name in ("targets", "running", "queued", "last sign"):
+        table.add_column(name, justify="right")
+    for machine in listing.machines:
+        state = Text(machine.state, style=_STYLES[machine.state])
+        counts = (str(machine.targets), str(machine.running), str(machine.queued))
+        table.add_row(plain(machine.name), state, plain(machine.version), *counts, span(machine.seconds))
+    return table
