@@ -1,4 +1,4 @@
-"""The machines of a fleet and its server at one moment, for people."""
+"""A list of a fleet's machines, and of its server."""
 
 from __future__ import annotations
 

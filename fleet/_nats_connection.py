@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 def make_engine(settings: Settings) -> NatsEngine:
     """Make the connection that the settings describe, without opening it.
 
+    On a server of this computer without credentials, the first machine makes the streams.
+
     Raises:
         SettingsError: If a file can't be read.
     """
     fleet = settings.fleet
-    return NatsEngine(fleet.url or "", fleet.machine, **connection_options(settings))
+    is_open_to_all = (fleet.url or "").startswith("nats:") and fleet.credentials is None
+    return NatsEngine(fleet.url or "", fleet.machine, makes_streams=is_open_to_all, **connection_options(settings))
 
 
 def connection_options(settings: Settings) -> dict[str, Any]:

@@ -146,11 +146,15 @@ class NatsEngine:
         url: The server's address.
         name: The machine's name.
         ack_seconds: The time after which a delivery that nobody keeps is delivered again.
+        makes_streams: Whether it makes the streams of a fleet where they are missing.
         options: Further arguments of ``nats.connect``: for TLS and credentials.
     """
 
-    def __init__(self, url: str, name: str, *, ack_seconds: float = ACK_SECONDS, **options: Any) -> None:
+    def __init__(
+        self, url: str, name: str, *, ack_seconds: float = ACK_SECONDS, makes_streams: bool = False, **options: Any
+    ) -> None:
         self._url = url
+        self._makes_streams = makes_streams
         self._ack_seconds = ack_seconds
         self._name = name
         self._options = {"name": name, **options}
@@ -178,7 +182,7 @@ class NatsEngine:
     @property
     def server_version(self) -> str:
         """The version of the server; empty before the first connection."""
-        if not self._is_open:
+        if not self._is_open or self._client is None:
             return ""
         version = self._client.connected_server_version
         return f"{version.major}.{version.minor}.{version.patch}"
@@ -186,7 +190,9 @@ class NatsEngine:
     @property
     def server_id(self) -> str:
         """The identity of the server's process; empty before the first connection."""
-        return str(self._client._server_info["server_id"]) if self._is_open else ""  # noqa: SLF001 - no public name
+        if not self._is_open or self._client is None:
+            return ""
+        return str(self._client._server_info["server_id"])  # noqa: SLF001 - it has no public name
 
     async def open(self) -> None:
         """Connect.
@@ -196,6 +202,8 @@ class NatsEngine:
             SettingsError: If it has not been set up for a fleet.
         """
         self._queues.clear()
+        if self._makes_streams:
+            await set_up(self._url, **self._options)
         self._client = client = await _connect(self._url, reconnected_cb=self._on_reconnect, **self._options)
         self._stream = client.jetstream(timeout=_ANSWER_SECONDS)
         try:

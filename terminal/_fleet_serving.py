@@ -1,4 +1,4 @@
-"""The command `fleet serve`: a machine that does subtasks of others until a signal."""
+"""The command `fleet serve`: do subtasks of others until a signal."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import os
 import random
 import signal
 import sqlite3

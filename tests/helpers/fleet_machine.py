@@ -38,7 +38,7 @@ class MarkedWindows(MemoryServer):
     read = write = append = None  # type: ignore[assignment]
     folder = Path()
 
-    def observe(self, target: Target, look: Look = Look()) -> Observation:  # noqa: ARG002 - nothing is seen of it
+    def observe(self, target: Target, look: Look = Look()) -> Observation:
         """Return nothing that tells of marks."""
         return Observation(text=target.name, fingerprint="-", window={"title": target.name})
 

@@ -48,8 +48,12 @@ def test_page_sends_all_forms_without_a_policy(forms):
 
 
 def test_stopped_form_is_kept_with_its_call(forms):
-    assert forms.stop(OTHER).partition(" (A click")[0].endswith(
-        "If the last click was meant to send it, repeat it with the same arguments: it is ruled on as such then."
+    assert (
+        forms.stop(OTHER)
+        .partition(" (A click")[0]
+        .endswith(
+            "If the last click was meant to send it, repeat it with the same arguments: it is ruled on as such then."
+        )
     )
     assert forms.stopped == {CLICK: {OTHER}}
     forms.begin(frozenset(), 1, None)
