@@ -20,6 +20,7 @@ from callboard.fleet._engine import (
 )
 from callboard.fleet._fleet_link import FleetLink
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
+from callboard.fleet._permissions import Permissions, authorization, machine_permissions, server_settings
 
 if TYPE_CHECKING:
     from callboard.fleet._machine_list import Durability, FleetListing, Presence, list_machines
@@ -41,12 +42,16 @@ __all__ = [
     "MemoryEngine",
     "MemoryHub",
     "NatsEngine",
+    "Permissions",
     "Presence",
     "QueueFullError",
     "StoredFile",
+    "authorization",
     "connection_options",
     "list_machines",
+    "machine_permissions",
     "make_engine",
+    "server_settings",
     "set_up",
 ]
 

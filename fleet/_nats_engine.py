@@ -14,7 +14,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import MsgAlreadyAckdError
 from nats.errors import TimeoutError as NoWorkError
-from nats.js.api import ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
+from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import (
     APIError,
     DigestMismatchError,
@@ -38,11 +38,12 @@ from callboard.fleet._engine import (
     QueueFullError,
     StoredFile,
 )
+from callboard.fleet._permissions import inbox
 from callboard.fleet._stored_files import describe_file, write_checked
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from pathlib import Path
 
     from nats.aio.msg import Msg
@@ -72,12 +73,16 @@ def _bucket_name(bucket: Bucket) -> str:
     return f"callboard-{bucket}"
 
 
-async def set_up(url: str, **options: Any) -> None:
+async def set_up(url: str, machines: Iterable[str] = (), **options: Any) -> str:
     """Create the streams and stores of a fleet, where they are missing.
 
     Args:
         url: The server's address.
+        machines: The machines whose queues are made, too. Without permission to make it, a machine needs this.
         options: Arguments of ``nats.connect``.
+
+    Returns:
+        The server's version.
 
     Raises:
         EngineAwayError: If the server does not answer.
@@ -100,8 +105,26 @@ async def set_up(url: str, **options: Any) -> None:
             for bucket in Bucket:
                 await stream.create_key_value(bucket=_bucket_name(bucket))
             await stream.create_object_store(_FILES)
+            for machine in machines:
+                await stream.add_consumer(WORK_STREAM, _queue_config(machine, ACK_SECONDS))
+        return _version(client)
     finally:
         await client.close()
+
+
+def _queue_config(machine: str, ack_seconds: float) -> ConsumerConfig:
+    return ConsumerConfig(
+        durable_name=f"machine-{machine}",
+        filter_subject=f"{_WORK_SUBJECT}.{machine}.*",
+        ack_policy=AckPolicy.EXPLICIT,
+        ack_wait=ack_seconds,
+        max_deliver=-1,
+    )
+
+
+def _version(client: Client) -> str:
+    version = client.connected_server_version
+    return f"{version.major}.{version.minor}.{version.patch}"
 
 
 class NatsDelivery:
@@ -157,7 +180,7 @@ class NatsEngine:
         self._makes_streams = makes_streams
         self._ack_seconds = ack_seconds
         self._name = name
-        self._options = {"name": name, **options}
+        self._options = {"name": name, "inbox_prefix": inbox(name), **options}
         self._is_open = False
         self._client: Client | None = None
         """The connection; None until the first attempt has succeeded."""
@@ -182,10 +205,7 @@ class NatsEngine:
     @property
     def server_version(self) -> str:
         """The version of the server; empty before the first connection."""
-        if not self._is_open or self._client is None:
-            return ""
-        version = self._client.connected_server_version
-        return f"{version.major}.{version.minor}.{version.patch}"
+        return _version(self._client) if self._is_open and self._client is not None else ""
 
     @property
     def server_id(self) -> str:
@@ -283,10 +303,12 @@ class NatsEngine:
                 await asyncio.gather(fetch, return_exceptions=True)  # it may end with an error of its own
 
     async def _subscribe(self, queue: str) -> JetStreamContext.PullSubscription:
-        limits = ConsumerConfig(ack_wait=self._ack_seconds, max_deliver=-1)
         with _answering():
             subscription = await self._stream.pull_subscribe(
-                f"{_WORK_SUBJECT}.{queue}.*", durable=f"machine-{queue}", stream=WORK_STREAM, config=limits
+                f"{_WORK_SUBJECT}.{queue}.*",
+                durable=f"machine-{queue}",
+                stream=WORK_STREAM,
+                config=_queue_config(queue, self._ack_seconds),
             )
         self._queues[queue] = subscription
         return subscription

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from callboard.terminal._eval_set import EvalSet, LoadedSet
     from callboard.terminal._fleet_machines import print_machines
     from callboard.terminal._fleet_serving import serve_fleet
+    from callboard.terminal._fleet_setup import set_up_fleet
     from callboard.terminal._journals import (
         list_tasks,
         named_journal,
@@ -104,6 +105,7 @@ __all__ = [
     "resume_tasks",
     "run_set",
     "serve_fleet",
+    "set_up_fleet",
     "settings_at",
     "show_task",
     "started",
@@ -145,6 +147,7 @@ _HOMES = {
     "callboard.terminal._eval_set": ("EvalSet", "LoadedSet"),
     "callboard.terminal._fleet_machines": ("print_machines",),
     "callboard.terminal._fleet_serving": ("serve_fleet",),
+    "callboard.terminal._fleet_setup": ("set_up_fleet",),
     "callboard.terminal._journals": (
         "list_tasks",
         "named_journal",

@@ -623,6 +623,25 @@ def fleet(context: typer.Context, *, settings: SettingsPath = None, as_json: AsJ
         parts.print_machines(parts.terminal(), settings, as_json=as_json)
 
 
+@fleet_app.command("setup")
+def setup(
+    path: SettingsPlace = None,
+    *,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A machine. May be repeated.", show_default="that of the settings"),
+    ] = None,
+) -> None:
+    """Make the streams on the server, and print its configuration.
+
+    It uses the credentials of the settings, which must be allowed to make streams.
+    The configuration has the settings of the server's version, and each machine
+    as a user with the permissions that it needs. What is there is kept.
+    """
+    with mistakes():
+        parts.set_up_fleet(path, machine or ())
+
+
 @fleet_app.command("serve")
 def serve(
     path: SettingsPlace = None,

@@ -1,4 +1,4 @@
-"""The command `fleet serve`: do subtasks of others until a signal."""
+"""The command `fleet serve`: do subtasks of other machines."""
 
 from __future__ import annotations
 

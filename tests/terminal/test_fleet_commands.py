@@ -228,3 +228,19 @@ def test_options_of_the_list_are_refused_before_a_command(call: Call, arguments:
     result = call("fleet", *arguments, "serve")
     assert result.exit_code == USAGE
     assert "belong to the list: write callboard fleet serve FILE" in result.stderr
+
+
+def test_setup_makes_the_streams_and_prints_a_configuration(call: Call, machine: Path) -> None:
+    result = call("fleet", "setup", machine, "--machine", "desk", "--machine", "finance-3")
+    assert result.exit_code == 0, result.output
+    assert "the streams are there, and the queues of desk, finance-3" in result.stderr
+    assert "store_dir: " in result.stdout
+    for name in ("desk", "finance-3"):
+        assert f'{{ nkey: "PUBLIC KEY OF {name}", permissions: {{' in result.stdout
+        assert f'"callboard.work.*.{name}"' in result.stdout
+
+
+def test_setup_refuses_a_name_with_wildcards(call: Call, machine: Path) -> None:
+    result = call("fleet", "setup", machine, "--machine", "*")
+    assert result.exit_code == USAGE
+    assert "--machine *: a name has letters" in result.stderr
