@@ -1,4 +1,4 @@
-"""The subjects that a machine may use on the server of its fleet."""
+"""Subjects that a machine may use on its fleet's server."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _SYNC_SINCE = (2, 12)
 
 
 def server_settings(version: str) -> str:
-    """Return the part of a server's configuration that is the same for all machines, by its version."""
+    """Return the settings of a server that hold for all machines."""
     numbers = tuple(int(part) for part in version.split(".")[:2])
     synced = numbers >= _SYNC_SINCE
     sync = (
@@ -124,7 +124,7 @@ tls {{                            # leave it out on 127.0.0.1
 
 
 def authorization(machines: Iterable[str]) -> str:
-    """Return the part of a server's configuration that has the machines as users.
+    """Return the settings of a server that name the machines.
 
     The public key of each is still to be filled in.
     """

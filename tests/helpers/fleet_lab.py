@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -22,7 +20,7 @@ from typing import Any
 import fleet_machine
 from callboard.fleet import set_up
 from callboard.journal import JournalReader
-from callboard.messages import EventName, Outcome, Task, TaskResult
+from callboard.messages import TaskResult
 from nats_server import NatsServer
 from support import PATIENCE
 
@@ -128,16 +126,8 @@ class MachineProcess:
         url = f"nats://127.0.0.1:{self.link.port}"
         order = {**self.order, "name": self.name, "folder": str(self.folder), "url": url}
         with (self.folder / "errors.txt").open("a") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, str(PROGRAM), json.dumps(order)], stdout=subprocess.PIPE, stderr=errors, text=True
-            )
+            self.process = subprocess.Popen([sys.executable, str(PROGRAM), json.dumps(order)], stderr=errors, text=True)
         self.lives += 1
-
-    def wait_until_ready(self) -> None:
-        """Wait until it is started."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n", (self.folder / "errors.txt").read_text()[-2000:]
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal."""
@@ -149,28 +139,18 @@ class MachineProcess:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait(PATIENCE)
-        if self.process is not None and self.process.stdout is not None:
-            self.process.stdout.close()
-
-    def stop(self) -> int:
-        """End it with its supervisor, and return its exit status."""
-        assert self.process is not None
-        self.send(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
 
 
 @dataclass
 class FleetLab:
-    """A server, machines, and the faults that befall them."""
+    """Machines at a server."""
 
     folder: Path
-    server: NatsServer = field(init=False)
+    server: NatsServer
     machines: dict[str, MachineProcess] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Start the server."""
-        self.server = NatsServer(self.folder / "jetstream")
-        self.server.start()
+        """Set the server up."""
         asyncio.run(set_up(self.server.url))
 
     def add(self, name: str, **order: Any) -> MachineProcess:
@@ -178,7 +158,6 @@ class FleetLab:
         machine = MachineProcess(name, self.folder / name, Link(self.server.port), order)
         self.machines[name] = machine
         machine.start()
-        machine.wait_until_ready()
         return machine
 
     def submitter(self, tasks: list[dict[str, Any]], name: str = "desk", **order: Any) -> MachineProcess:
@@ -216,7 +195,6 @@ class FleetLab:
         for machine in self.machines.values():
             machine.kill()
             machine.link.close()
-        self.server.stop()
 
 
 @dataclass(frozen=True)
@@ -235,7 +213,7 @@ class Fault:
 
 def faults(seed: int, number: int, victims: list[str]) -> Iterator[Fault]:
     """Make random faults."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - not for secrets
     for _ in range(number):
         victim = chance.choice([*victims, "server"])
         kind = chance.choice(
@@ -298,95 +276,9 @@ class Chaos:
             server.process.send_signal(signal.SIGCONT)
 
 
-def problems(lab: FleetLab, tasks: list[dict[str, Any]], ends: dict[str, TaskResult], name: str = "desk") -> list[str]:
-    """Return every violation of the promises, in words."""
-    marks = {machine: fleet_machine.marks_of(lab.machines[machine].folder) for machine in lab.machines}
-    return [
-        *_marks_problems(marks, tasks, ends),
-        *_order_problems(lab, tasks),
-        *_journal_problems(lab, tasks, ends, name),
-    ]
-
-
-def _words(task: dict[str, Any]) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in task["request"].split())
-
-
-def _marks_problems(
-    marks: dict[str, list[str]], tasks: list[dict[str, Any]], ends: dict[str, TaskResult]
-) -> Iterator[str]:
-    for task in tasks:
-        if task["id"] not in ends:
-            continue
-        result, machine, most = ends[task["id"]], task["target"].partition(":")[0], int(_words(task)["marks"])
-        mine = {place: [mark for mark in of if mark.partition(".")[0] == task["id"]] for place, of in marks.items()}
-        elsewhere = {place: of for place, of in mine.items() if of and place != machine}
-        if elsewhere:
-            yield f"{task['id']} for {machine} was done on {elsewhere}"
-        expected = [f"{task['id']}.{number + 1}" for number in range(most)]
-        if result.outcome is Outcome.CANCELLED and task.get("cancel"):
-            expected = expected[: result.actions]
-        elif result.outcome is not Outcome.FINISHED:
-            yield f"{task['id']} is {result.outcome}: {[cause.reason for cause in result.causes]}"
-        if mine[machine] != expected:
-            yield f"{task['id']} is {result.outcome} with the marks {mine[machine]} instead of {expected}"
-
-
-def _order_problems(lab: FleetLab, tasks: list[dict[str, Any]]) -> Iterator[str]:
-    numbers = {task["id"]: number for number, task in enumerate(tasks)}
-    for machine in lab.machines.values():
-        for path in machine.folder.glob("*.marks"):
-            marks = path.read_text().split()
-            order = [numbers[mark.partition(".")[0]] for mark in marks]
-            if order != sorted(order):
-                yield f"{path.name} has another order: {marks}"
-
-
-def _journal_problems(
-    lab: FleetLab, tasks: list[dict[str, Any]], ends: dict[str, TaskResult], name: str
-) -> Iterator[str]:
-    identity, results = "", dict[str, TaskResult]()
-    for machine in lab.machines.values():
-        with JournalReader.open(machine.folder / "journal.db") as reader:
-            for line in reader.tasks():
-                messages = [row.message for row in reader.rows(line.id)]
-                kinds = Counter(type(message) for message in messages if isinstance(message, Task | TaskResult))
-                if kinds != {Task: 1, TaskResult: 1}:
-                    yield f"the journal of {machine.name} has of {line.id} {dict(kinds)}"
-                events = Counter(message.name for message in messages if getattr(message, "kind", "") == "event")
-                for event in (EventName.TASK_SUBMITTED, EventName.TASK_ENDED):
-                    if events[event] > 1:  # a kill may come between an end and its event
-                        yield f"{machine.name} has told {event} of {line.id} {events[event]} times"
-                results.update({f"{machine.name} {line.id}": end for end in messages if isinstance(end, TaskResult)})
-    for task in tasks:
-        here = ends.get(task["id"])
-        if here is None or task.get("cancel"):  # the machine may have no task if it was cancelled before
-            continue
-        machine = task["target"].partition(":")[0]
-        theirs = [
-            end
-            for key, end in results.items()
-            if key.startswith(f"{machine} r-") and end.task_id == _id_there(lab, name, task)
-        ]
-        if [(end.outcome, end.output, end.actions) for end in theirs] != [(here.outcome, here.output, here.actions)]:
-            yield f"{task['id']} has other results on {machine}: {theirs}"
-
-
-def _id_there(lab: FleetLab, name: str, task: dict[str, Any]) -> str:
-    source = f"{name}/{journal_identity(lab.machines[name].folder / 'journal.db')}/{task['id']}~1"
-    return f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
-
-
-def journal_identity(path: Path) -> str:
-    """Return the identity of a journal."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        (number,) = connection.execute("SELECT value FROM marks WHERE name = 'identity'").fetchone()
-    return f"{number:016x}"
-
-
 def random_tasks(seed: int, number: int, machines: list[str]) -> list[dict[str, Any]]:
     """Make tasks for random windows of machines."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - not for secrets
     return [
         {
             "id": f"t{index}",
@@ -402,27 +294,3 @@ def random_tasks(seed: int, number: int, machines: list[str]) -> list[dict[str, 
         }
         for index in range(number)
     ]
-
-
-if __name__ == "__main__":
-    seed, count = int(sys.argv[1]), int(sys.argv[2])
-    lab = FleetLab(Path(sys.argv[3]))
-    names = ["alpha", "beta"]
-    engine = {"ack_seconds": 4.0}
-    for name in names:
-        lab.add(name, serves=True, engine=engine)
-    tasks = random_tasks(seed, 5000, names)
-    lab.submitter(tasks, engine=engine)
-    chaos, begun = Chaos(lab), time.monotonic()
-    try:
-        for number, fault in enumerate(faults(seed, count, [*names, "desk"])):
-            print(f"{time.monotonic() - begun:6.1f} {number} {fault}", flush=True)
-            chaos.befall(fault)
-        chaos.end()
-        print(f"{time.monotonic() - begun:6.1f} faults over", dict(chaos.counts), flush=True)
-        ends = lab.ends(seconds=60)
-        print(f"{time.monotonic() - begun:6.1f} {len(ends)} tasks", Counter(end.outcome.value for end in ends.values()))
-        for problem in problems(lab, tasks, ends):
-            print("PROBLEM", problem)
-    finally:
-        lab.close()

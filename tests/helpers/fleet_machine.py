@@ -168,7 +168,6 @@ def main(order: dict[str, Any]) -> None:
     )
     engine = NatsEngine(order["url"], name, **order.get("engine", {}))
     with Supervisor.start(settings, models={"app": worker}, servers=[world], engine=engine) as supervisor:
-        print("ready", flush=True)
         if order.get("serves"):
             supervisor.serve()
         if "tasks" in order:
