@@ -16,7 +16,7 @@ from rich.text import Text
 
 from callboard.messages import AgentStatus, Event, EventName, Outcome, Probe
 from callboard.terminal._check_words import described_event, judged_event
-from callboard.terminal._text import BAD, GOOD, cut, listed, numbered, plain, ranges
+from callboard.terminal._text import BAD, GOOD, agent_label, cut, listed, numbered, plain, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -128,7 +128,7 @@ class TaskDisplay:
             return None
         line = Text(f"{event.at - self.started:8.2f} s  ", style="dim")
         number = f"{event.number} " if event.number and self._has_numbers else ""
-        agent = plain(event.agent) or "supervisor"
+        agent = agent_label(event.agent) or "supervisor"
         line.append(f"{number}{agent}  ", style="cyan").append(cut(plain(description)))
         self.lines = [*self.lines, line][-_SHOWN_LINES:]
         return line
@@ -167,7 +167,7 @@ class TaskDisplay:
     def _list(self, rows: Iterable[AgentRow], now: float) -> Group:
         lines: list[RenderableType] = []
         for row in rows:
-            head = Text(plain(row.agent), style="cyan", overflow="fold")
+            head = Text(agent_label(row.agent), style="cyan", overflow="fold")
             head.append(f"  {self._state(row)}", row.style)
             if row.started is not None:
                 head.append(f"  {row.steps}, {row.elapsed(now)}", style="default")
@@ -183,7 +183,7 @@ class TaskDisplay:
         table.add_column("elapsed", justify="right", no_wrap=True)
         for row in rows:
             state, step = Text(self._state(row), row.style), "" if row.started is None else str(row.step)
-            table.add_row(plain(row.agent), state, Text(self._request(row)), step, row.elapsed(now))
+            table.add_row(agent_label(row.agent), state, Text(self._request(row)), step, row.elapsed(now))
         return table
 
     def _state(self, row: AgentRow) -> str:

@@ -220,6 +220,9 @@ def run(
             "decide and ask the policy; no person is asked for an approval, and checks are not run.",
         ),
     ] = False,
+    no_fleet: Annotated[
+        bool, typer.Option("--no-fleet", help="Offer no targets of other machines, whatever fleet.url names.")
+    ] = False,
     journal: JournalFile = None,
     record: Record = None,
     as_json: AsJson = False,
@@ -262,6 +265,7 @@ def run(
     with mistakes():
         models, checks = models_of(model or ()), parts.checks_of(check or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
+        changes |= {"fleet": {"url": None, "serve": False}} if no_fleet else {}
         call = parts.prepared(
             arguments, settings, output, changes, may_change=may_change or (), checks=checks, in_place=in_place
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import FORMULA, Contents, contents_of
 from callboard.messages import CLOSE, OPEN
-from callboard.terminal._text import numbered, short
+from callboard.terminal._text import numbered, on_machine, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -192,5 +192,6 @@ def _names(result: TaskResult) -> dict[str, str]:
         application, _, process = subtask.address.partition("/")[2].rpartition("/")
         for target in subtask.changed:
             if not Path(target).is_absolute():
-                names[target] = subtask.target or (application if process.isdigit() and application else target)
+                name = subtask.target or (application if process.isdigit() and application else target)
+                names[target] = on_machine(subtask.machine, name)
     return names

@@ -129,8 +129,12 @@ def without_runs(target: Path, journal: Path | None, left_out: Container[Path] =
 
 
 def _check_model(path: Path, task: Task, settings: Settings) -> None:
-    """Refuse a task if neither it nor its settings name any model."""
-    if task.model is None and not any(settings.models.model_dump(exclude={"record"}).values()):
+    """Refuse a task if neither it nor its settings name any model.
+
+    A task for a target of another machine needs none here.
+    """
+    works_elsewhere = settings.fleet.url is not None and task.target is not None
+    if not works_elsewhere and task.model is None and not any(settings.models.model_dump(exclude={"record"}).values()):
         fail(f"{path}: no model is named: add --model NAME, or settings that name one; see: callboard docs models")
 
 

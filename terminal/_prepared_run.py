@@ -100,7 +100,9 @@ def started(run: PreparedRun) -> Supervisor:
     try:
         supervisor = Supervisor.start(run.settings)
         try:
-            offered = {os.path.normcase(target.name) for target in supervisor.targets()} if run.documents else set()
+            offered: set[str] = set()
+            if run.documents:
+                offered = {os.path.normcase(target.name) for target in supervisor.targets() if not target.machine}
             for file in run.documents:
                 if os.path.normcase(file.name) not in offered:
                     unknown = "it is no document of a known kind, or its name begins with a dot; save it as .docx"

@@ -46,7 +46,7 @@ from callboard.terminal._journals import (
 from callboard.terminal._people import asked
 from callboard.terminal._results import print_head, print_result
 from callboard.terminal._task_history import history_of
-from callboard.terminal._text import BAD, GOOD, plain
+from callboard.terminal._text import BAD, GOOD, agent_label, plain
 from callboard.terminal._timeline import print_chart
 from callboard.terminal._undo_commands import undo_command
 
@@ -118,7 +118,7 @@ def _print_history(console: Console, history: TaskHistory, held: str, path: Path
             console.print(Text(f"{day:%Y-%m-%d}", style="dim"))
         head, *lines = _lines(entry.message)
         number = number_of(entry.run_id) if has_host else 0
-        title = Text(f"{number} " if number else "", style="cyan").append(plain(entry.agent or "the task"))
+        title = Text(f"{number} " if number else "", style="cyan").append(agent_label(entry.agent) or "the task")
         title.append(f"  {plain(head[0])}", style=head[1] or "default")
         _print_beside(console, f"{at:%H:%M:%S}.{at.microsecond // 100_000}  ", title)
         for line in (*lines, *_replied(entry.message, entry.reply)):
@@ -133,7 +133,7 @@ def _print_history(console: Console, history: TaskHistory, held: str, path: Path
         print_result(console, result, undo_command(task, result, path or journal))
         return
     for ask in history.waiting:
-        console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
+        console.print(Text(f"{agent_label(ask.address)} waits for a person", style="yellow"))
     state = held or plain(f"no process works on it; resume it with: {resume_hint(path, journal)}")
     console.print(ending(None).append(f": {state}", style="default"), soft_wrap=True)
 
@@ -203,7 +203,7 @@ def _moved(record: StepRecord) -> str:
     decision = record.decision
     moved = record.status if record.status == decision.status else f"{record.status} → {decision.status}"
     resumed = ", with the held actions" if record.resumed else ""
-    return f"{moved} {decision.target.name}{resumed}" if decision.target is not None else f"{moved}{resumed}"
+    return f"{moved} {decision.target.label}{resumed}" if decision.target is not None else f"{moved}{resumed}"
 
 
 def _decided(record: StepRecord) -> Iterator[Line]:
@@ -226,7 +226,7 @@ def _planned(number: int, planned: PlannedSubtask) -> str:
     """Describe one of several subtasks, by its number in the answer."""
     after = [str(other) for other in planned.after] + [f"the end of {other}" for other in planned.after_any]
     order = f", after {', '.join(after)}" if after else ""
-    return f"{number}. {planned.target.name}: {planned.request}{order}"
+    return f"{number}. {planned.target.label}: {planned.request}{order}"
 
 
 def _checked(checks: tuple[CheckResult, ...]) -> Iterator[Line]:
@@ -284,7 +284,7 @@ def _print_broken_off(console: Console, agent: str, unfinished: Unfinished) -> N
     decided = unfinished.decided
     if decided is None:
         return
-    title = Text(plain(agent), style="cyan")
+    title = Text(agent_label(agent), style="cyan")
     _print_beside(console, " " * _INDENT, title.append(f"  step {decided.step}, in progress", style="yellow"))
     lines = [line for action, result in paired(decided.actions, unfinished.results) for line in _result(action, result)]
     for number, action in enumerate(decided.after(unfinished.results)):

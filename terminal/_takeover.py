@@ -75,6 +75,10 @@ def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) 
     surfaces = {surface.name for surface in named_surfaces(settings)}
     for assign in history.assigned:
         kind, target = agent_kind(assign.address), assign.target
+        if target is not None and target.machine:
+            if settings.fleet.url is None:
+                fail(f"{task_id} works on the machine {target.machine}, and fleet.url names no fleet{_ELSEWHERE}")
+            continue
         if settings.models.of(kind) is None and history.task.model is None:
             fail(f"{task_id} needs a model for {assign.address}, and models.{kind} names none{_ELSEWHERE}")
         if target is not None and target.server not in surfaces:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from callboard.messages import visible
+from callboard.messages import REMOTE, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +27,20 @@ def plain(text: str) -> str:
     Then no document, name or model controls the terminal, or makes a line read differently from its contents.
     """
     return visible(_SPACE.sub(" ", text))
+
+
+def agent_label(address: str) -> str:
+    """Format an agent's address for people, with another machine in front."""
+    kind, _, address_there = address.partition("/")
+    if kind != REMOTE:
+        return plain(address)
+    machine, _, agent = address_there.partition("/")
+    return on_machine(machine, agent)
+
+
+def on_machine(machine: str, name: str) -> str:
+    """Format a name for people, with another machine in front."""
+    return plain(f"{machine} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {name}" if machine else name)
 
 
 def cut(text: str, most: int = 400) -> str:

@@ -244,3 +244,40 @@ def test_setup_refuses_a_name_with_wildcards(call: Call, machine: Path) -> None:
     result = call("fleet", "setup", machine, "--machine", "*")
     assert result.exit_code == USAGE
     assert "--machine *: a name has letters" in result.stderr
+
+
+@pytest.fixture
+def task_file(tmp_path: Path, desk: Supervisor, served: None) -> Path:
+    """Give a task file for a document of the machine, with settings beside it."""
+    wait_for(lambda: [target for target in desk.targets() if target.name == "notes.csv"])
+    target = next(target.id for target in desk.targets() if target.name == "notes.csv")
+    folder = tmp_path / "job"
+    folder.mkdir()
+    settings = {"journal": {"path": "job.db"}, "fleet": {"url": desk.settings.fleet.url, "name": "laptop"}}
+    (folder / "callboard.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    task = {"id": "job-1", "request": "read it", "target": target}
+    (folder / "task.yaml").write_text(yaml.safe_dump(task), encoding="utf-8")
+    return folder / "task.yaml"
+
+
+@pytest.fixture
+def served(machine: Path) -> Iterator[None]:
+    """Have the machine serve."""
+    (machine / "go").touch()
+    with serving(machine):
+        yield
+
+
+def test_run_and_history_show_the_machine_in_front(call: Call, task_file: Path) -> None:
+    label = "finance-3 \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} app/csv/notes.csv"
+    result = call("run", task_file, "--settings", task_file.parent)
+    assert result.exit_code == 0, result.output
+    assert label in result.stdout
+    assert f"{label}  ends subtask 1: finished" in call("show", "job-1", task_file.parent).stdout
+
+
+def test_run_without_the_fleet_has_no_targets_of_other_machines(call: Call, task_file: Path, machine: Path) -> None:
+    model = f"scripted:{machine / 'script.yaml'}"
+    result = call("run", task_file, "--settings", task_file.parent, "--model", model, "--no-fleet")
+    assert result.exit_code == USAGE
+    assert "notes.csv" in result.stderr
