@@ -281,3 +281,16 @@ def test_run_without_the_fleet_has_no_targets_of_other_machines(call: Call, task
     result = call("run", task_file, "--settings", task_file.parent, "--model", model, "--no-fleet")
     assert result.exit_code == USAGE
     assert "notes.csv" in result.stderr
+
+
+def test_resume_takes_a_task_of_another_machine_up_again(call: Call, task_file: Path, machine: Path) -> None:
+    (machine / "go").unlink()
+    settings = Settings.load(task_file.parent / "callboard.yaml", log={"stream": "off"})
+    content = yaml.safe_load(task_file.read_text(encoding="utf-8"))
+    with Supervisor.start(settings) as supervisor:
+        supervisor.submit(Task(**content))
+        wait_for((machine / "asked").exists)
+    (machine / "go").touch()
+    result = call("resume", task_file.parent)
+    assert result.exit_code == 0, result.output
+    assert "finished in" in result.stdout
