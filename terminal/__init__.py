@@ -152,7 +152,6 @@ _HOMES = {
         "list_tasks",
         "named_journal",
         "print_log",
-        "print_machines",
         "resume_command",
         "settings_at",
         "task_command",
