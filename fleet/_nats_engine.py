@@ -248,6 +248,19 @@ class NatsEngine:
             with contextlib.suppress(OSError):  # the link was lost before
                 await self._client.close()
 
+    @contextlib.contextmanager
+    def _calling(self) -> Iterator[None]:
+        """Turn all errors of an absent or unknown server into one.
+
+        Raises:
+            EngineAwayError: If one is raised, or the connection was not opened yet.
+        """
+        if not self._is_open:
+            msg = "the server of the fleet was not reached yet"
+            raise EngineAwayError(msg)
+        with _answering():
+            yield
+
     async def _on_reconnect(self) -> None:
         self._reconnected.set()
         self._reconnected = asyncio.Event()
@@ -259,7 +272,7 @@ class NatsEngine:
             QueueFullError: If the queue is full.
         """
         subject, headers = f"{_WORK_SUBJECT}.{queue}.{self._name}", {"Nats-Msg-Id": f"{queue} {work_id}"}
-        with _answering():
+        with self._calling():
             try:
                 await self._stream.publish(subject, body, headers=headers)
             except APIError as error:
@@ -303,7 +316,7 @@ class NatsEngine:
                 await asyncio.gather(fetch, return_exceptions=True)  # it may end with an error of its own
 
     async def _subscribe(self, queue: str) -> JetStreamContext.PullSubscription:
-        with _answering():
+        with self._calling():
             subscription = await self._stream.pull_subscribe(
                 f"{_WORK_SUBJECT}.{queue}.*",
                 durable=f"machine-{queue}",
@@ -315,19 +328,19 @@ class NatsEngine:
 
     async def waiting(self, queue: str) -> int:
         """Return the length of a queue."""
-        with _answering():
+        with self._calling():
             info = await self._stream.stream_info(WORK_STREAM, subjects_filter=f"{_WORK_SUBJECT}.{queue}.*")
         return sum((info.state.subjects or {}).values())
 
     async def put(self, bucket: Bucket, key: str, value: bytes) -> int:
         """Set a key's value, and return its revision."""
-        with _answering():
+        with self._calling():
             return await self._buckets[bucket].put(key, value)
 
     async def get(self, bucket: Bucket, key: str) -> BucketEntry | None:
         """Return a key's value, or None."""
         try:
-            with _answering():
+            with self._calling():
                 entry = await self._buckets[bucket].get(key)
         except KeyNotFoundError:
             return None
@@ -340,7 +353,7 @@ class NatsEngine:
             ConflictError: If it has another one.
         """
         try:
-            with _answering():
+            with self._calling():
                 values = self._buckets[bucket]
                 return await (values.update(key, value, last=revision) if revision else values.create(key, value))
         except KeyWrongLastSequenceError as error:
@@ -348,7 +361,7 @@ class NatsEngine:
 
     async def delete(self, bucket: Bucket, key: str) -> None:
         """Delete a key."""
-        with _answering():
+        with self._calling():
             await self._buckets[bucket].delete(key)
 
     async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
@@ -356,7 +369,7 @@ class NatsEngine:
         while self._is_open:
             reconnected = asyncio.ensure_future(self._reconnected.wait())
             try:
-                with _answering():
+                with self._calling():
                     watcher = await self._buckets[bucket].watch(f"{prefix}.>" if prefix else ">")
             except EngineAwayError:
                 reconnected.cancel()
@@ -378,13 +391,13 @@ class NatsEngine:
                 reconnected.cancel()
                 if update is not None:
                     update.cancel()
-                with contextlib.suppress(EngineAwayError), _answering():
+                with contextlib.suppress(EngineAwayError), self._calling():
                     await watcher.stop()  # type: ignore[no-untyped-call]
 
     async def store(self, path: Path, owner: str) -> StoredFile:
         """Store a file."""
         file = await asyncio.to_thread(describe_file, path, owner)
-        with _answering():
+        with self._calling():
             try:
                 await self._files.get_info(file.key)
             except ObjectNotFoundError:
@@ -406,7 +419,7 @@ class NatsEngine:
                     await self._files.get(file.key, writeinto=stream)
 
         try:
-            with _answering():
+            with self._calling():
                 await write_checked(file, path, write)
         except ObjectNotFoundError as error:
             raise DamagedFileError.missing(file.name) from error
@@ -415,7 +428,7 @@ class NatsEngine:
 
     async def discard(self, file: StoredFile) -> None:
         """Delete a stored file."""
-        with _answering(), contextlib.suppress(NotFoundError):
+        with self._calling(), contextlib.suppress(NotFoundError):
             await self._files.delete(file.key)
 
 

@@ -289,3 +289,20 @@ async def test_open_fails_without_a_server(nats_server, monkeypatch):
     engine = NatsEngine(nats_server.url, "finance-3", allow_reconnect=False)
     with pytest.raises(EngineAwayError, match="does not answer"):
         await soon(engine.open())
+
+
+async def test_calls_before_the_first_connection_say_that_the_server_is_away(nats_server, tmp_path):
+    engine = NatsEngine(nats_server.url, "finance-3")
+    (tmp_path / "report.xlsx").touch()
+    calls = [
+        lambda: engine.send("finance-4", "task-1", b"1"),
+        lambda: engine.get(Bucket.REQUESTS, "a"),
+        lambda: engine.put(Bucket.REQUESTS, "a", b"1"),
+        lambda: engine.update(Bucket.CLAIMS, "a", b"1", 0),
+        lambda: engine.delete(Bucket.REQUESTS, "a"),
+        lambda: engine.waiting("finance-4"),
+        lambda: engine.store(tmp_path / "report.xlsx", "task-1"),
+    ]
+    for call in calls:
+        with pytest.raises(EngineAwayError, match="was not reached yet"):
+            await call()
