@@ -219,6 +219,7 @@ class Restoration:
         if record.lacks:
             record.lacks = lacks(record, self.services)
             if not record.lacks:
+                self.groups.settle(record)  # first: members that an earlier failure stops must not take a step
                 self.task_control.pause(Resume(task_id=record.task.id))
 
     def _give_output_type(self, request: GiveOutputType) -> None:
