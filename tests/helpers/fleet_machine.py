@@ -21,7 +21,16 @@ from typing import Any
 from callboard import ModelRequest, Settings, Supervisor, Task, TaskHandle, tool
 from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
 from callboard.fleet import NatsEngine
-from callboard.messages import Effect, Look, NotWaitingError, Observation, Question, Target, UnknownTargetError
+from callboard.messages import (
+    Effect,
+    Look,
+    NotWaitingError,
+    Observation,
+    Question,
+    Target,
+    UnknownTargetError,
+    UnknownTaskError,
+)
 from callboard.surfaces import committing
 from callboard.testing import MemoryServer
 
@@ -123,7 +132,7 @@ class Submitter:
         for fields in tasks:
             while self._unfinished() >= UNFINISHED:
                 self._attend()
-            if (self._folder / "enough").exists():
+            if (self._folder / "enough").exists() and not self._is_known(fields["id"]):
                 break
             self._handles[fields["id"]] = self._submit(fields)
         while self._unfinished():
@@ -144,6 +153,14 @@ class Submitter:
             if cancels:
                 handle.cancel("no longer")
             return handle
+
+    def _is_known(self, name: str) -> bool:
+        """Return whether an earlier life has submitted a task."""
+        try:
+            self._supervisor.handle(name)
+        except UnknownTaskError:
+            return False
+        return True
 
     def _unfinished(self) -> int:
         return sum(not handle.done() for handle in self._handles.values())
