@@ -57,8 +57,7 @@ def test_fleet_survives_a_few_faults(lab):
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("seed", [3, 4])
-def test_fleet_survives_many_faults(lab, seed, record_property):
+def test_fleet_survives_many_faults(lab, seed):
     outcomes, counts = befall(lab, faults(seed, 110, [*MACHINES, "desk"]), seed)
-    record_property("tasks", dict(outcomes))
-    record_property("faults", dict(counts))
     assert outcomes["finished"] > 50
+    assert counts.total() == 110
