@@ -98,17 +98,24 @@ class FleetLink:
             SettingsError: If the server refuses the connection, or was not set up.
         """
         begin = time.monotonic()
-        try:
-            self._wait_for(self._engine.open(), OPEN_SECONDS)
-        except (EngineAwayError, TimeoutError):
+        is_open = False
+        with contextlib.suppress(EngineAwayError):
+            is_open = self._ends(self._engine.open(), OPEN_SECONDS)
+        if not is_open:
             _log.warning("the server of the fleet does not answer; it is tried again")
         self._start(self._keep_up)
-        if self._engine.is_open:
-            with contextlib.suppress(TimeoutError):
-                self._wait_for(self.machines.known.wait(), begin + OPEN_SECONDS - time.monotonic())
+        if is_open:
+            self._ends(self.machines.known.wait(), max(0.0, begin + OPEN_SECONDS - time.monotonic()))
 
-    def _wait_for(self, work: Coroutine[Any, Any, object], seconds: float) -> None:
-        self._loop.submit(asyncio.wait_for(work, max(seconds, 0.0))).result()
+    def _ends(self, work: Coroutine[Any, Any, object], seconds: float | None) -> bool:
+        """Run a coroutine on the event loop; return whether it ended in time."""
+        future = self._loop.submit(work)
+        try:
+            future.result(seconds)
+        except TimeoutError:
+            future.cancel()
+            return False
+        return True
 
     def abandon(self, task_id: str) -> None:
         """Do not wait for a cancelled task's subtasks elsewhere."""
@@ -129,27 +136,13 @@ class FleetLink:
         Returns:
             Whether it ended in time.
         """
-        if self._served is None:
-            return True
-        future = self._loop.submit(self._served.drain())
-        try:
-            future.result(timeout)
-        except TimeoutError:
-            future.cancel()
-            return False
-        return True
+        return self._served is None or self._ends(self._served.drain(), timeout)
 
     def close(self, timeout: float) -> bool:
         """Leave the fleet; return whether that was told in time."""
         for work in self._works:
             work.cancel()
-        future = self._loop.submit(self._leave())
-        try:
-            future.result(timeout)
-        except TimeoutError:
-            future.cancel()
-            return False
-        return True
+        return self._ends(self._leave(), timeout)
 
     async def _leave(self) -> None:
         if self._served is not None and self._engine.is_connected:

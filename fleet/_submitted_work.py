@@ -142,13 +142,13 @@ class SubmittedWork:
     async def _watch(self, bucket: Bucket, take: Callable[[SubmittedTask, bytes], Awaitable[None]]) -> None:
         async for entry in self._engine.watch(bucket, self._name):
             task = None if entry is None else self._tasks.get(entry.key)
-            if task is not None and entry is not None:
+            if task is not None:
                 await self._take(task, entry, take)
 
     async def _take(
-        self, task: SubmittedTask, entry: BucketEntry, take: Callable[[SubmittedTask, bytes], Awaitable[None]]
+        self, task: SubmittedTask, entry: BucketEntry | None, take: Callable[[SubmittedTask, bytes], Awaitable[None]]
     ) -> None:
-        if entry.value is None:
+        if entry is None or entry.value is None:
             return
         try:
             await take(task, entry.value)
@@ -156,9 +156,14 @@ class SubmittedWork:
             _log.warning("what the machine %s says of %s can't be read: %s", task.machine, task.task_id, error)
             return
         if task.waits_for is not None and task.waits_for[0] not in {request.id for request in task.requests}:
+            self._withdraw(task)
+        task.changed.set()
+
+    def _withdraw(self, task: SubmittedTask) -> None:
+        """Withdraw the request that a person is asked here."""
+        if task.waits_for is not None:
             self._post(RequestExpired(id=task.waits_for[1], task_id=task.task_here))
             task.waits_for = None
-        task.changed.set()
 
     async def _take_requests(self, task: SubmittedTask, body: bytes) -> None:
         data = await repeat(lambda: unpack(self._engine, body))
@@ -235,8 +240,7 @@ class SubmittedWork:
             if task.machine == name:
                 task.waits_anyway = False
                 if task.waits_for is not None and task.waits_for[0] == _AWAY and not self._is_away(name):
-                    self._post(RequestExpired(id=task.waits_for[1], task_id=task.task_here))
-                    task.waits_for = None
+                    self._withdraw(task)
                 task.changed.set()
 
     async def _give_up(self, task: SubmittedTask, assign: Assign) -> RemoteEnded:
@@ -275,16 +279,15 @@ class SubmittedWork:
         key, task = self._task_of(assign)
         async with task.lock:
             if task.signals is None:
-                entry = await repeat(lambda: self._engine.get(Bucket.REQUESTS, key))
-                if entry is not None:
-                    await self._take(task, entry, self._take_requests)
-                entry = await repeat(lambda: self._engine.get(Bucket.RESULTS, key))
-                if entry is not None:
-                    await self._take(task, entry, self._take_result)
-                entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
+                await self._take(task, await self._entry(Bucket.REQUESTS, key), self._take_requests)
+                await self._take(task, await self._entry(Bucket.RESULTS, key), self._take_result)
+                entry = await self._entry(Bucket.SIGNALS, self._signals_key(task))
                 if entry is not None and entry.value is not None:
                     task.signals = TaskSignals.model_validate_json(entry.value)
         return task
+
+    async def _entry(self, bucket: Bucket, key: str) -> BucketEntry | None:
+        return await repeat(lambda: self._engine.get(bucket, key))
 
     async def _signal(self, task: SubmittedTask, **changes: Any) -> None:
         """Say something more to a subtask."""

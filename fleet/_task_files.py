@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.config import HostLog, own_folder
 from callboard.fleet._engine import DamagedFileError
 from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._stored_files import describe_file
 from callboard.journal import safe_name
 
 if TYPE_CHECKING:
@@ -76,10 +76,16 @@ class TaskFiles:
         """
         paths: dict[str, str] = {}
         for path, file in files.items():
-            place = await asyncio.to_thread(self._artifacts.reserve, task_id, run_id, file.name)
-            if await self._load(file, place):
-                paths[path] = str(place)
+            if file.size > self._largest:
+                _log.warning("a file of another machine is left out: %s", self._too_large(file))
+                continue
+            new_path = await asyncio.to_thread(self._artifacts.reserve, task_id, run_id, file.name)
+            if await self._load(file, new_path):
+                paths[path] = str(new_path)
         return paths
+
+    def _too_large(self, file: StoredFile) -> str:
+        return f"the file {file.name!r} has {file.size:,} bytes; this machine takes {self._largest:,} at most"
 
     async def take_in(self, files: Mapping[str, StoredFile], task_id: str) -> dict[str, str]:
         """Write files into the workspace's inbox.
@@ -92,21 +98,21 @@ class TaskFiles:
         Raises:
             ValueError: If one is larger than this machine takes, or the inbox is a link.
         """
+        refused_file = next((file for file in files.values() if file.size > self._largest), None)
+        if refused_file is not None:
+            raise ValueError(self._too_large(refused_file))
         if self._workspace is None:
             return await self.keep(files, task_id, task_id)
         paths: dict[str, str] = {}
         for path, file in files.items():
-            if file.size > self._largest:
-                msg = f"the file {file.name!r} has {file.size:,} bytes; this machine takes {self._largest:,} at most"
-                raise ValueError(msg)
-            place = await asyncio.to_thread(_place_in, self._workspace / INBOX, file)
-            if place.exists() or await self._load(file, place):
-                paths[path] = str(place)
+            new_path = await asyncio.to_thread(_path_in, self._workspace / INBOX, file)
+            if new_path.exists() or await self._load(file, new_path):
+                paths[path] = str(new_path)
         return paths
 
-    async def _load(self, file: StoredFile, place: Path) -> bool:
+    async def _load(self, file: StoredFile, path: Path) -> bool:
         try:
-            await repeat(lambda: self._engine.load(file, place))
+            await repeat(lambda: self._engine.load(file, path))
         except DamagedFileError as error:
             _log.warning("a file of another machine is left out: %s", error)
             return False
@@ -118,7 +124,7 @@ class TaskFiles:
             await repeat(lambda file=file: self._engine.discard(file))  # type: ignore[misc]
 
 
-def _place_in(inbox: Path, file: StoredFile) -> Path:
+def _path_in(inbox: Path, file: StoredFile) -> Path:
     """Return the path of a file in an inbox.
 
     It is a new one, or that of the same contents.
@@ -131,18 +137,13 @@ def _place_in(inbox: Path, file: StoredFile) -> Path:
         raise ValueError(msg)
     own_folder(inbox)
     name = Path(safe_name(file.name))
-    number, place = 1, inbox / name
-    while place.is_symlink() or place.exists():
-        if not place.is_symlink() and place.is_file() and _digest(place) == file.sha256:
-            return place
+    number, path = 1, inbox / name
+    while path.is_symlink() or path.exists():
+        if not path.is_symlink() and path.is_file() and describe_file(path, file.owner).sha256 == file.sha256:
+            return path
         number += 1
-        place = inbox / f"{name.stem} ({number}){name.suffix}"
-    return place
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        path = inbox / f"{name.stem} ({number}){name.suffix}"
+    return path
 
 
 def moved_result(result: SubtaskResult, paths: Mapping[str, str], machine: str) -> SubtaskResult:

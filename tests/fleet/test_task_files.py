@@ -165,3 +165,13 @@ def test_names_of_files_lead_nowhere_else(fleet, machines, tmp_path, monkeypatch
     assert result.ok, result.causes
     (path,) = inbox.iterdir()
     assert path.read_text() == "42 pieces"
+
+
+def test_file_that_is_larger_than_this_machine_takes_stays_there(fleet, machines, tmp_path):
+    machines("finance-3")
+    assigned = host_of(("finance-3:memo:finance-3", "make"))
+    here = machines("desk", host=assigned, serves=False, fleet={"max_file_bytes": 3})
+    result = run(fleet, here, Task(request="x"))
+    assert result.ok
+    assert result.artifacts == (f"finance-3:{tmp_path / 'finance-3' / 'report.txt'}",)
+    assert not (tmp_path / "desk.db.artifacts").exists()
