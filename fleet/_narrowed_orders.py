@@ -50,6 +50,11 @@ def _narrower(limits: TaskLimits | None, settings: Settings) -> TaskLimits | Non
     """Return limits of which none is larger than that of the settings."""
     if limits is None:
         return None
-    given = {name: value for name, value in limits if value is not None}
-    own = {name: getattr(settings.limits, name) for name in given}
-    return TaskLimits(**{name: value if own[name] is None else min(value, own[name]) for name, value in given.items()})
+    order_limits = {name: value for name, value in limits if value is not None}
+    machine_limits = {name: getattr(settings.limits, name) for name in order_limits}
+    return TaskLimits(
+        **{
+            name: value if machine_limits[name] is None else min(value, machine_limits[name])
+            for name, value in order_limits.items()
+        }
+    )

@@ -27,7 +27,7 @@ _background: set[asyncio.Task[Any]] = set()
 
 
 def in_background(work: Coroutine[Any, Any, object]) -> None:
-    """Run a coroutine whose result nobody needs."""
+    """Run a coroutine, without waiting for its result."""
     task = asyncio.get_running_loop().create_task(work)
     _background.add(task)
     task.add_done_callback(_background.discard)

@@ -250,11 +250,11 @@ class ServedWork:
         """
         signals = await self._signals(task)
         with contextlib.suppress(UnknownTaskError):
-            known = await asyncio.to_thread(self._submitting.handle, task.id)
-            if not _is_same_work(known.task, task):
+            handle = await asyncio.to_thread(self._submitting.handle, task.id)
+            if not _is_same_work(handle.task, task):
                 cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
                 return _not_begun(task, Outcome.FAILED, cause)
-            return None if signals is None and known.done() else known
+            return None if signals is None and handle.done() else handle
         if signals is not None and signals.cancel is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
         try:
@@ -356,12 +356,12 @@ class ServedWork:
         return f"{self._name}.{_submitter(task)}.{task.id}"
 
 
-def _is_same_work(known: Task, task: Task) -> bool:
+def _is_same_work(earlier_task: Task, task: Task) -> bool:
     """Return whether a task does the same subtask, of the same machine.
 
     The results of other tasks are not told.
     """
-    first, second = known.origin, task.origin
+    first, second = earlier_task.origin, task.origin
     if first is None or second is None:
         return False
     return (first.submitter, first.run_id) == (second.submitter, second.run_id)
@@ -382,8 +382,8 @@ def _with_files(task: Task, paths: Mapping[str, str], machine: str) -> Task:
         else moved_result(result, paths, result.machine or origin.submitter)
         for result in origin.subtasks
     )
-    made = tuple(paths[path] for path in origin.made if path in paths)
-    return task.model_copy(update={"origin": origin.model_copy(update={"subtasks": subtasks, "made": made})})
+    new_files = tuple(paths[path] for path in origin.made if path in paths)
+    return task.model_copy(update={"origin": origin.model_copy(update={"subtasks": subtasks, "made": new_files})})
 
 
 class _Obedience:

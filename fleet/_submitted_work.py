@@ -324,9 +324,9 @@ class SubmittedWork:
             answered = {verdict.id for verdict in (task.signals or TaskSignals()).verdicts}
             request = next((request for request in task.requests if request.id not in answered), None)
             if request is not None:
-                asked = _asked_here(task, assign, request)
-                task.waits_for = request.id, asked.id
-                return asked
+                request_here = _asked_here(task, assign, request)
+                task.waits_for = request.id, request_here.id
+                return request_here
             if self._is_away(task.machine) and not task.waits_anyway:
                 if self._on_machine_loss == "fail":
                     return await self._give_up(task, assign)

@@ -44,8 +44,10 @@ def print_machines(console: Console, path: Path | None, *, as_json: bool) -> Non
         console.print(_table(listing))
     server = listing.server
     durability = f"{_DURABILITY[server.durability]} ({server.reason})"
-    told = f"{numbered(len(listing.machines), 'machine')}; nats-server {server.version} at {server.url}: {durability}"
-    console.print(Text(plain(told), style="dim"))
+    summary = (
+        f"{numbered(len(listing.machines), 'machine')}; nats-server {server.version} at {server.url}: {durability}"
+    )
+    console.print(Text(plain(summary), style="dim"))
 
 
 def check_library() -> None:

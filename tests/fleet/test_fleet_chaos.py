@@ -1,4 +1,4 @@
-"""Machines of a fleet that are killed, halted and cut off lose nothing and do nothing twice."""
+"""A fleet under faults loses no task, and does nothing twice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lab(nats_server, tmp_path):
 
 
 def befall(lab, some_faults, seed):
-    """Have faults befall two machines, their submitter and their server while tasks are done; check what is left."""
+    """Inject faults while two machines do tasks, and check the results."""
     for name in MACHINES:
         lab.add(name, serves=True, engine=ENGINE)
     tasks = random_tasks(seed, 5_000, MACHINES)

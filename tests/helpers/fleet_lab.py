@@ -1,4 +1,4 @@
-"""A fleet of processes on loopback, whose links can be cut, and what became of its tasks."""
+"""A fleet of processes on loopback, with links that can be cut."""
 
 from __future__ import annotations
 
