@@ -466,11 +466,11 @@ def _nats_engine(settings: Settings) -> FleetEngine:
     Raises:
         SettingsError: If the library is missing, or a file can't be read.
     """
-    try:
-        from callboard.fleet import make_engine
-    except ImportError as error:
-        msg = "fleet.url needs the library of NATS: pip install 'callboard[fleet]'"
-        raise SettingsError(msg) from error
+    from callboard.fleet import check_library
+
+    check_library()
+    from callboard.fleet import make_engine
+
     return make_engine(settings)
 
 

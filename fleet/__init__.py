@@ -18,7 +18,7 @@ from callboard.fleet._engine import (
     QueueFullError,
     StoredFile,
 )
-from callboard.fleet._fleet_link import FleetLink
+from callboard.fleet._fleet_link import FleetLink, check_library
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
 from callboard.fleet._permissions import Permissions, authorization, machine_permissions, server_settings
 
@@ -47,6 +47,7 @@ __all__ = [
     "QueueFullError",
     "StoredFile",
     "authorization",
+    "check_library",
     "connection_options",
     "list_machines",
     "machine_permissions",

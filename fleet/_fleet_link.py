@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from callboard.fleet._remote_targets import RemoteTargets
 from callboard.fleet._served_work import ServedWork
 from callboard.fleet._submitted_work import SubmittedWork
 from callboard.fleet._task_files import TaskFiles
-from callboard.messages import EventName
+from callboard.messages import EventName, SettingsError
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -32,6 +33,17 @@ OPEN_SECONDS = 5.0
 _RETRY_SECONDS = 1.0
 
 _log = HostLog()
+
+
+def check_library() -> None:
+    """Check that the library of NATS is installed.
+
+    Raises:
+        SettingsError: If it is missing.
+    """
+    if importlib.util.find_spec("nats") is None:
+        msg = "a fleet needs the library of NATS: pip install 'callboard[fleet]'"
+        raise SettingsError(msg)
 
 
 class FleetLink:
@@ -108,7 +120,7 @@ class FleetLink:
             self._ends(self.machines.known.wait(), max(0.0, begin + OPEN_SECONDS - time.monotonic()))
 
     def _ends(self, work: Coroutine[Any, Any, object], seconds: float | None) -> bool:
-        """Run a coroutine on the event loop; return whether it ended in time."""
+        """Run a coroutine on the loop; return whether it ended in time."""
         future = self._loop.submit(work)
         try:
             future.result(seconds)

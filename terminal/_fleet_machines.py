@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from callboard.messages import SettingsError
 from callboard.terminal._fleet_serving import fleet_settings
 from callboard.terminal._journals import print_json, span
 from callboard.terminal._text import BAD, GOOD, numbered, plain
@@ -33,6 +31,8 @@ _DURABILITY = {
 def print_machines(console: Console, path: Path | None, *, as_json: bool) -> None:
     """Print the machines of a fleet, a line each, and its server."""
     settings = fleet_settings(path)
+    from callboard.fleet import check_library
+
     check_library()
     from callboard.fleet import list_machines
 
@@ -48,17 +48,6 @@ def print_machines(console: Console, path: Path | None, *, as_json: bool) -> Non
         f"{numbered(len(listing.machines), 'machine')}; nats-server {server.version} at {server.url}: {durability}"
     )
     console.print(Text(plain(summary), style="dim"))
-
-
-def check_library() -> None:
-    """Check that the library of NATS is installed.
-
-    Raises:
-        SettingsError: If it is missing.
-    """
-    if importlib.util.find_spec("nats") is None:
-        msg = "a fleet needs the library of NATS: pip install 'callboard[fleet]'"
-        raise SettingsError(msg)
 
 
 def _table(listing: FleetListing) -> Table:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from callboard.terminal._commands import fail
-from callboard.terminal._fleet_machines import check_library
 from callboard.terminal._fleet_serving import fleet_settings
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ def set_up_fleet(path: Path | None, machines: Sequence[str]) -> None:
         machines: The machines; by default, the one of the settings.
     """
     settings = fleet_settings(path)
+    from callboard.fleet import check_library
+
     check_library()
     from callboard.fleet import authorization, connection_options, server_settings, set_up
 

@@ -41,7 +41,10 @@ UNFINISHED = 12
 
 
 class MarkedWindows(MemoryServer):
-    """Windows whose only effect is a line in a file, for each time that it is done. It can't be looked at."""
+    """Windows whose only effect is a line in a file.
+
+    There is one for each time that it is done. The windows show nothing of it.
+    """
 
     settles = False
     read = write = append = None  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""An approval holds for the hazards, resources and recipient that a person was shown, on every surface."""
+"""Approvals hold for the hazards, resources and recipient that were shown."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ from callboard.surfaces.browser._page_tools import PageTools
 
 
 class EndlessDownload:
-    """A download that only a cancel ends; like Playwright's, its end is waited for before it is deleted."""
+    """A download that ends only by a cancel.
+
+    Like Playwright's, it is deleted after its end."""
 
     suggested_filename = "big.bin"
 
