@@ -12,7 +12,7 @@ from callboard.messages import MachineName
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_WATCHED = (Bucket.MACHINES, Bucket.SIGNALS, Bucket.REQUESTS, Bucket.RESULTS)
+_WATCHED = tuple(Bucket)
 _API = "$JS.API"
 _WORK = "callboard-work"
 _FILES = "callboard-files"
@@ -68,7 +68,7 @@ def _entry_subjects(name: str) -> tuple[str, ...]:
         f"$KV.callboard-{Bucket.SIGNALS}.*.{name}.*",
         *(
             f"$KV.callboard-{bucket}.{key}.*"
-            for bucket in (Bucket.REQUESTS, Bucket.RESULTS)
+            for bucket in (Bucket.REQUESTS, Bucket.RESULTS, Bucket.CLAIMS)
             for key in (f"*.{name}", f"{name}.*")
         ),
     )
