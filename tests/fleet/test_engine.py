@@ -267,7 +267,7 @@ async def test_link_that_carries_nothing_counts_as_away(nats_server, monkeypatch
     monkeypatch.setattr("callboard.fleet._nats_engine._PING_SECONDS", 0.2)
     await set_up(nats_server.url)
     link = Link(nats_server.port)
-    engine = NatsEngine(f"nats://127.0.0.1:{link.port}", "finance-3")
+    engine = NatsEngine(link.url, "finance-3")
     await engine.open()
     link.block()
     await disconnected(engine)
