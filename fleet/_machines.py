@@ -34,6 +34,8 @@ class Machine:
     state: MachineState | None = None
     targets: tuple[Target, ...] = ()
     """Its targets, as agents here see them."""
+    targets_digest: int = 0
+    """A digest of what it said of them: after a time without the server, the same is said again."""
     seen: float = 0.0
     """The time of its last beat, on this machine's monotonic clock."""
     is_away: bool = False
@@ -74,6 +76,7 @@ class Machines:
         async for entry in self._engine.watch(Bucket.MACHINES):
             if entry is None:
                 self.known.set()
+                self._gather()
                 continue
             name, _, part = entry.key.partition(".")
             if name == self._name:
@@ -104,14 +107,19 @@ class Machines:
 
     async def _take_targets(self, name: str, entry: BucketEntry) -> None:
         machine = self._machines.setdefault(name, Machine(name))
+        if machine.targets_digest == (digest := hash(entry.value)):
+            return
         if entry.value is None:
             machine.targets = ()
         else:
             sent = MachineTargets.model_validate_json(await unpack(self._engine, entry.value))
             machine.targets = tuple(_as_remote(name, target) for target in sent.targets)
+        machine.targets_digest = digest
         self._gather()
 
     def _gather(self) -> None:
+        if not self.known.is_set():
+            return  # else a start would take the time of the square of the machines
         self.targets = tuple(target for machine in self for target in machine.targets)
 
     async def _watch_beats(self) -> None:
