@@ -372,7 +372,10 @@ class NatsEngine:
             raise ConflictError.of(bucket, key) from error
 
     async def delete(self, bucket: Bucket, key: str) -> None:
-        """Delete a key; a server from 2.11 on forgets it, too, after a time."""
+        """Delete a key.
+
+        A server from 2.11 on forgets it, too, after a time.
+        """
         with self._calling():
             try:
                 await self._buckets[bucket].purge(key, msg_ttl=_MARKER_SECONDS)

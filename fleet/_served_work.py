@@ -337,13 +337,16 @@ class ServedWork:
         return None if value is None else TaskSignals.model_validate_json(value)
 
     async def _watch_signals(self) -> None:
-        """Take what submitters say: one watch serves all tasks, since it begins with every entry that there is."""
+        """Take what submitters say.
+
+        One watch serves all tasks, since it begins with every entry that there is.
+        """
         async for entry in self._engine.watch(Bucket.SIGNALS, self._name):
             if entry is not None and entry.key in self._signals_of:
                 self._signals_of[entry.key].put_nowait(entry)
 
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
-        """Do what the submitter says to a task, also what it said before this began."""
+        """Do what the submitter says to a task, and has said before."""
         key, obey = self._signals_key(task), _Obedience(handle)
         entries: asyncio.Queue[BucketEntry] = asyncio.Queue()
         self._signals_of[key] = entries
