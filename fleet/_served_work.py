@@ -341,9 +341,11 @@ class ServedWork:
 
         One watch serves all tasks, since it begins with every entry that there is.
         """
-        async for entry in self._engine.watch(Bucket.SIGNALS, self._name):
-            if entry is not None and entry.key in self._signals_of:
-                self._signals_of[entry.key].put_nowait(entry)
+        while True:
+            async for entry in self._engine.watch(Bucket.SIGNALS, self._name):
+                if entry is not None and entry.key in self._signals_of:
+                    self._signals_of[entry.key].put_nowait(entry)
+            await asyncio.sleep(BEAT_SECONDS / 2)  # the server was not reached yet
 
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Do what the submitter says to a task, and has said before."""
