@@ -190,6 +190,7 @@ def _work_of(engine: Any, name: str, interval: float, delay: float) -> Iterator[
     yield Machines(engine, name, lambda _: None).watch()
     yield follow(Bucket.REQUESTS)
     yield follow(Bucket.RESULTS)
+    yield follow(Bucket.SIGNALS)
     yield engine.receive(name)
 
 
