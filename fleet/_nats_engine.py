@@ -17,6 +17,7 @@ from nats.errors import TimeoutError as NoWorkError
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import (
     APIError,
+    BadRequestError,
     DigestMismatchError,
     KeyNotFoundError,
     KeyWrongLastSequenceError,
@@ -64,6 +65,8 @@ _BYTES_A_SECOND = 1_000_000
 """The slowest transfer of a file that counts as one that goes on."""
 _MOST_WORK = 10_000
 _SAME_WORK_SECONDS = 120.0
+_MARKER_SECONDS = 600.0
+"""The time that a server keeps the marker of a deleted key."""
 _ENDED = object()
 _QUEUE_IS_FULL = 10077
 """The server's code for a subject with as many messages as it may have."""
@@ -103,13 +106,22 @@ async def set_up(url: str, machines: Iterable[str] = (), **options: Any) -> str:
                 )
             )
             for bucket in Bucket:
-                await stream.create_key_value(bucket=_bucket_name(bucket))
+                await _make_bucket(stream, _bucket_name(bucket))
             await stream.create_object_store(_FILES)
             for machine in machines:
                 await stream.add_consumer(WORK_STREAM, _queue_config(machine, ACK_SECONDS))
         return _version(client)
     finally:
         await client.close()
+
+
+async def _make_bucket(stream: JetStreamContext, name: str) -> None:
+    """Create a bucket; have one of an older server forget deleted keys."""
+    try:
+        await stream.create_key_value(bucket=name)
+    except BadRequestError:
+        info = await stream.stream_info(f"KV_{name}")
+        await stream.update_stream(info.config.evolve(allow_msg_ttl=True))
 
 
 def _queue_config(machine: str, ack_seconds: float) -> ConsumerConfig:
@@ -360,9 +372,15 @@ class NatsEngine:
             raise ConflictError.of(bucket, key) from error
 
     async def delete(self, bucket: Bucket, key: str) -> None:
-        """Delete a key."""
+        """Delete a key.
+
+        A server from 2.11 on forgets it, too, after a time.
+        """
         with self._calling():
-            await self._buckets[bucket].delete(key)
+            try:
+                await self._buckets[bucket].purge(key, msg_ttl=_MARKER_SECONDS)
+            except BadRequestError:  # an older server made the bucket: `set_up` changes it
+                await self._buckets[bucket].purge(key)
 
     async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
         """Yield the values of keys, then None, then each change."""

@@ -7,7 +7,9 @@ import contextlib
 import gc
 import hashlib
 
+import nats
 import pytest
+from nats.js.api import DiscardPolicy, StreamConfig
 
 from callboard.fleet import (
     Bucket,
@@ -267,7 +269,7 @@ async def test_link_that_carries_nothing_counts_as_away(nats_server, monkeypatch
     monkeypatch.setattr("callboard.fleet._nats_engine._PING_SECONDS", 0.2)
     await set_up(nats_server.url)
     link = Link(nats_server.port)
-    engine = NatsEngine(f"nats://127.0.0.1:{link.port}", "finance-3")
+    engine = NatsEngine(link.url, "finance-3")
     await engine.open()
     link.block()
     await disconnected(engine)
@@ -306,3 +308,41 @@ async def test_calls_before_the_first_connection_say_that_the_server_is_away(nat
     for call in calls:
         with pytest.raises(EngineAwayError, match="was not reached yet"):
             await call()
+
+
+async def add_old_bucket(stream, name):
+    """Make a bucket as it is on a server before 2.11, which does not know the time to live of a message."""
+    terms = {"allow_rollup_hdrs": True, "deny_delete": True, "max_msgs_per_subject": 1, "duplicate_window": 120.0}
+    config = StreamConfig(name=f"KV_{name}", subjects=[f"$KV.{name}.>"], discard=DiscardPolicy.NEW, **terms)
+    await stream.add_stream(config)
+
+
+async def test_deleted_keys_are_forgotten_also_in_a_bucket_of_an_older_server(nats_server, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._nats_engine._MARKER_SECONDS", 1.0)
+    client = await nats.connect(nats_server.url)
+    try:
+        version = client.connected_server_version
+        if (version.major, version.minor) < (2, 11):
+            pytest.skip("this server keeps the markers of deleted keys")
+        await add_old_bucket(client.jetstream(), "callboard-signals")
+        engine = NatsEngine(nats_server.url, "finance-3", makes_streams=True)
+        await engine.open()
+        await engine.put(Bucket.SIGNALS, "finance-3.desk.r-1", b"1")
+        await engine.delete(Bucket.SIGNALS, "finance-3.desk.r-1")
+        await engine.close()
+        async with asyncio.timeout(PATIENCE):
+            while (await client.jetstream().stream_info("KV_callboard-signals")).state.messages:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.1)
+    finally:
+        await client.close()
+
+
+async def test_key_is_deleted_in_a_bucket_whose_server_was_replaced(nats_server, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._nats_engine._make_bucket", add_old_bucket)
+    await set_up(nats_server.url)
+    engine = NatsEngine(nats_server.url, "finance-3")
+    await engine.open()
+    await engine.put(Bucket.SIGNALS, "finance-3.desk.r-1", b"1")
+    await engine.delete(Bucket.SIGNALS, "finance-3.desk.r-1")
+    assert await engine.get(Bucket.SIGNALS, "finance-3.desk.r-1") is None
+    await engine.close()
