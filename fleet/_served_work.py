@@ -317,13 +317,13 @@ class ServedWork:
         await self._publish_result(task, result)
 
     async def _publish_result(self, task: Task, result: TaskResult) -> None:
-        files = await self._files.send(result.artifacts, task.id)
+        files = await self._files.send(result.artifacts, task.id, _submitter(task))
         await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files))
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> None:
         """Tell the submitter of a task something."""
         key = f"{_submitter(task)}.{self._name}.{task.id}"
-        body = await repeat(lambda: pack(self._engine, value, task.id))
+        body = await repeat(lambda: pack(self._engine, value, task.id, _submitter(task)))
         await repeat(lambda: self._engine.put(bucket, key, body))
 
     async def _signals(self, task: Task) -> TaskSignals | None:

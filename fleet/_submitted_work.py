@@ -310,9 +310,10 @@ class SubmittedWork:
 
     async def _send(self, task: SubmittedTask, assign: Assign, terms: RemoteTerms) -> None:
         elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
-        files = await self._files.send((path for result in elsewhere for path in result.artifacts), task.task_id)
+        paths = (path for result in elsewhere for path in result.artifacts)
+        files = await self._files.send(paths, task.task_id, task.machine)
         order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files)
-        body = await repeat(lambda: pack(self._engine, order, task.task_id))
+        body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
         task.is_sent = True
         self._on_sent(task.machine)

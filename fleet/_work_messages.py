@@ -105,8 +105,8 @@ MOST_INLINE = 200_000
 _AS_FILE = b"file:"
 
 
-async def pack(engine: FleetEngine, value: Value, owner: str) -> bytes:
-    """Encode a value.
+async def pack(engine: FleetEngine, value: Value, owner: str, reader: str = "") -> bytes:
+    """Encode a value for another machine, or for all.
 
     A large one is stored as a file, which is named.
 
@@ -119,7 +119,7 @@ async def pack(engine: FleetEngine, value: Value, owner: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "value.json"
         await asyncio.to_thread(path.write_bytes, data)
-        return _AS_FILE + (await engine.store(path, owner)).model_dump_json().encode()
+        return _AS_FILE + (await engine.store(path, owner, reader)).model_dump_json().encode()
 
 
 async def unpack(engine: FleetEngine, body: bytes) -> bytes:

@@ -47,7 +47,7 @@ async def slow(self, request):
     return await answer(self, request)
 
 ScriptedModel.answer = slow
-callboard.fleet._nats_engine._CONNECT_SECONDS = callboard.fleet._fleet_link.OPEN_SECONDS = 2.0
+callboard.fleet._nats_client.CONNECT_SECONDS = callboard.fleet._fleet_link.OPEN_SECONDS = 2.0
 from callboard.__main__ import main
 main()
 """
@@ -236,7 +236,7 @@ def test_setup_makes_the_streams_and_prints_a_configuration(call: Call, machine:
     assert "the streams are there, and the queues of desk, finance-3" in result.stderr
     assert "store_dir: " in result.stdout
     for name in ("desk", "finance-3"):
-        assert f'{{ nkey: "PUBLIC KEY OF {name}", permissions: {{' in result.stdout
+        assert f'machine-{name} {{\n    users: [{{ nkey: "PUBLIC KEY OF {name}" }}]' in result.stdout
         assert f'"callboard.work.*.{name}"' in result.stdout
 
 
