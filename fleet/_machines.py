@@ -45,11 +45,25 @@ class Machines:
     A machine is away once its beats stop. Its own clock does not count: those of two machines may differ.
     """
 
-    def __init__(self, engine: FleetEngine, name: str, on_change: Callable[[Machine], None]) -> None:
-        """Create it; `on_change` is called when one is away or back."""
+    def __init__(
+        self,
+        engine: FleetEngine,
+        name: str,
+        on_change: Callable[[Machine], None],
+        on_own_state: Callable[[BucketEntry], None] = lambda _: None,
+    ) -> None:
+        """Create it.
+
+        Args:
+            engine: The connection.
+            name: This machine.
+            on_change: Called when one is away or back.
+            on_own_state: Called with a state under the name of this machine.
+        """
         self._engine = engine
         self._name = name
         self._on_change = on_change
+        self._on_own_state = on_own_state
         self._machines: dict[str, Machine] = {}
         self.known = asyncio.Event()
         """Set once those that are there now are known."""
@@ -77,6 +91,8 @@ class Machines:
                 continue
             name, _, part = entry.key.partition(".")
             if name == self._name:
+                if part == STATE:
+                    self._on_own_state(entry)
                 continue
             try:
                 if part == STATE:

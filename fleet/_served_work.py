@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
-from callboard.fleet._machines import STATE, TARGETS
+from callboard.fleet._machines import TARGETS
 from callboard.fleet._narrowed_orders import narrowed
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result
@@ -34,6 +34,7 @@ from callboard.messages import (
     EventName,
     NotWaitingError,
     Outcome,
+    SettingsError,
     SupervisorStoppedError,
     TaskResult,
     UnknownTaskError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
     from callboard.fleet._engine import Delivery, FleetEngine, StoredFile
+    from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
     from callboard.fleet._work_messages import Verdict
     from callboard.messages import Target, Task, Value
@@ -94,7 +96,7 @@ class ServedWork:
     def __init__(
         self,
         engine: FleetEngine,
-        name: str,
+        own_name: OwnName,
         submitting: Submitting,
         targets: Callable[[], Iterable[Target]],
         *,
@@ -105,14 +107,15 @@ class ServedWork:
 
         Args:
             engine: The connection.
-            name: This machine.
+            own_name: The name of this machine.
             submitting: Where tasks are submitted.
             targets: Lists the targets that other machines may give work. It may block.
             files: Moves the files of tasks.
             settings: The settings of this machine, which orders only narrow.
         """
         self._engine = engine
-        self._name = name
+        self._own_name = own_name
+        self._name = own_name.name
         self._submitting = submitting
         self._targets = targets
         self._files = files
@@ -142,6 +145,21 @@ class ServedWork:
             for work in self._works.values():
                 work.cancel()
 
+    async def claim(self) -> None:
+        """Take the name of this machine.
+
+        Without the engine, it is taken later.
+
+        Raises:
+            SettingsError: If another machine has it.
+        """
+        with contextlib.suppress(EngineAwayError):
+            while not self._own_name.is_held.is_set():
+                await self._publish_state()
+                if self._own_name.taken:
+                    raise SettingsError(self._own_name.taken)
+                await asyncio.sleep(0 if self._own_name.is_held.is_set() else BEAT_SECONDS / 4)
+
     async def drain(self) -> None:
         """Begin no more work, and wait for the begun."""
         self._is_draining = True
@@ -150,21 +168,27 @@ class ServedWork:
 
     async def leave(self) -> None:
         """Tell the other machines that this one was stopped."""
-        with contextlib.suppress(EngineAwayError):
-            await self._publish_state(left=True)
+        if self._own_name.is_held.is_set():
+            with contextlib.suppress(EngineAwayError):
+                await self._publish_state(left=True)
 
     async def _publish(self) -> None:
         """Repeat this machine's state, and tell its targets when they change."""
         while True:
             with contextlib.suppress(EngineAwayError):
                 await self._publish_state()
-                await self._publish_targets()
+                if self._own_name.is_held.is_set():
+                    await self._publish_targets()
+                else:
+                    self._published = None
             await asyncio.sleep(BEAT_SECONDS)
 
     async def _publish_state(self, *, left: bool = False) -> None:
         self._beat += 1
         state = MachineState(
             callboard=importlib.metadata.version("callboard"),
+            identity=self._own_name.identity,
+            since=self._own_name.since,
             beat=self._beat,
             at=time.time(),
             running=self.running,
@@ -172,7 +196,7 @@ class ServedWork:
             draining=self._is_draining,
             left=left,
         )
-        await self._engine.put(Bucket.MACHINES, f"{self._name}.{STATE}", state.model_dump_json().encode())
+        await self._own_name.beat(state)
 
     async def _publish_targets(self) -> None:
         targets = tuple(await asyncio.to_thread(self._targets))
@@ -188,7 +212,7 @@ class ServedWork:
         """
         while not self._is_draining:
             await self._slots.acquire()
-            delivery = await self._engine.receive(self._name)
+            delivery = await self._received()
             if self._is_draining:  # since the wait for it began
                 await delivery.give_back()
                 return
@@ -204,6 +228,14 @@ class ServedWork:
                     self._slots.release()
             if work is not None:
                 work.add_done_callback(lambda _: self._slots.release())
+
+    async def _received(self) -> Delivery:
+        """Wait for work, while this machine holds its name."""
+        while True:
+            await self._own_name.is_held.wait()
+            delivery = await self._own_name.while_held(self._engine.receive(self._name))
+            if delivery is not None:
+                return delivery
 
     async def _take(self, delivery: Delivery) -> asyncio.Task[None] | None:
         """Begin a piece of work; None if it is over already."""

@@ -26,6 +26,7 @@ from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
     AskedQuestion,
+    CallboardError,
     Cause,
     Outcome,
     PlanStep,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.states import Run
     from callboard.fleet._engine import BucketEntry, FleetEngine, StoredFile
+    from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
     from callboard.messages import Assign, Message
 
@@ -96,8 +98,7 @@ class SubmittedWork:
     def __init__(
         self,
         engine: FleetEngine,
-        name: str,
-        journal_identity: str,
+        own_name: OwnName,
         files: TaskFiles,
         *,
         post: Callable[[Message], None],
@@ -109,8 +110,7 @@ class SubmittedWork:
 
         Args:
             engine: The connection.
-            name: This machine.
-            journal_identity: The identity of this machine's journal: tasks of another journal are other tasks.
+            own_name: This machine, with the identity of its journal: tasks of another journal are other tasks.
             files: Moves the files of subtasks.
             post: Send the root a message.
             on_sent: Called with a machine once work, or a cancel, was sent to it.
@@ -121,8 +121,8 @@ class SubmittedWork:
         self._on_machine_loss = on_machine_loss
         self._files = files
         self._engine = engine
-        self._name = name
-        self._journal_identity = journal_identity
+        self._own_name = own_name
+        self._name = own_name.name
         self._post = post
         self._on_sent = on_sent
         self._tasks: dict[str, SubmittedTask] = {}
@@ -184,7 +184,7 @@ class SubmittedWork:
     def _task_of(self, assign: Assign) -> tuple[str, SubmittedTask]:
         """Return a subtask's record, and its key in the buckets."""
         machine = "" if assign.target is None else assign.target.machine
-        source = f"{self._name}/{self._journal_identity}/{assign.run_id}"
+        source = f"{self._name}/{self._own_name.identity}/{assign.run_id}"
         task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
         key = f"{self._name}.{machine}.{task_id}"
         return key, self._tasks.setdefault(key, SubmittedTask(machine, task_id, assign.task_id, assign.run_id))
@@ -196,9 +196,12 @@ class SubmittedWork:
         """Send a subtask or an answer; return the next request or end.
 
         Raises:
+            CallboardError: If another machine has the name of this one.
             QueueFullError: If the other machine has too much work.
         """
         task = await self._known(run.assign)
+        if self._own_name.taken and task.signals is None:
+            raise CallboardError(self._own_name.taken)
         if task.signals is None:
             await self._signal(task, **({"paused": True} if run.paused else {}))
         if isinstance(run.last, Answer) and run.last.id == _away_id(run.assign):

@@ -74,6 +74,10 @@ class MachineState(Value):
     version: Literal[1] = 1
     callboard: str
     """The version of Callboard there."""
+    identity: str
+    """The identity of its journal, which tells machines of one name apart."""
+    since: Timestamp
+    """The time from which it has its name."""
     beat: int = Field(ge=0)
     """A number that increases with each repetition."""
     at: Timestamp

@@ -194,6 +194,15 @@ def listed(call: Call, machine: Path) -> dict[str, Any]:
     return {"": listing["server"]} | {line["name"]: line for line in listing["machines"]}
 
 
+def test_serve_refuses_a_name_that_another_machine_has(call: Call, machine: Path, hub: NatsServer) -> None:
+    settings = Settings.load(fleet={"url": hub.url, "name": "finance-3"}, log={"stream": "off"})
+    with Supervisor.start(settings) as other:
+        other.serve()
+        result = call("fleet", "serve", machine)
+    assert result.exit_code != 0
+    assert "another machine of the fleet is called finance-3, since 20" in " ".join(result.stderr.split())
+
+
 def test_list_has_the_state_and_the_work_of_each_machine(call: Call, machine: Path, desk: Supervisor) -> None:
     assert list(listed(call, machine)) == [""]
     with serving(machine) as process:
