@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import importlib.metadata
 import time
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
-from callboard.fleet._narrowed_orders import narrowed
+from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result
 from callboard.fleet._work_messages import (
@@ -199,11 +200,18 @@ class ServedWork:
         await self._own_name.beat(state)
 
     async def _publish_targets(self) -> None:
-        targets = tuple(await asyncio.to_thread(self._targets))
+        targets = await asyncio.to_thread(self._offered)
         if targets != self._published:
             body = await pack(self._engine, MachineTargets(machine=self._name, targets=targets), self._name)
             await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
             self._published = targets
+
+    def _offered(self) -> tuple[Target, ...]:
+        """Return the targets that other machines may give work. May block."""
+        patterns = self._settings.fleet.accept.targets
+        return tuple(
+            target for target in self._targets() if any(fnmatchcase(target.id, pattern) for pattern in patterns)
+        )
 
     async def _receive(self) -> None:
         """Take work from the queue, in its order and one by one.
@@ -269,7 +277,7 @@ class ServedWork:
             task = narrowed(order.task, delivery.sender, self._settings)
         except ValueError as error:
             _log.error("work from the machine %s is refused: %s", delivery.sender, error)
-            if _submitter(order.task) == delivery.sender:
+            if _submitter(order.task) == delivery.sender and is_foreign_id(order.task.id):
                 await self._publish_result(order.task, _not_begun(order.task, Outcome.FAILED, *Cause.chain(error)))
             return None
         return order.model_copy(update={"task": task})
@@ -289,6 +297,10 @@ class ServedWork:
             return None if signals is None and handle.done() else handle
         if signals is not None and signals.cancel is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
+        if self._settings.fleet.accept.targets != ("*",):
+            offered = await asyncio.to_thread(self._offered)
+            if reason := refused_targets(task, {target.id for target in offered}):
+                return _not_begun(task, Outcome.FAILED, Cause(reason=reason))
         try:
             paths = await self._files.take_in(files, task.id)
             return await asyncio.to_thread(self._submitting.submit, _with_files(task, paths, self._name))

@@ -415,6 +415,8 @@ def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: s
         judge=assign.judge,
         budget=terms.budget,
         policy=terms.policy,
+        model=terms.model,
+        may_change=terms.may_change,
         **work,
     )
 
