@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from callboard.config._section import Section
-from callboard.messages import Budget, MachineName, TaskLimits
+from callboard.messages import ANY_MACHINE, Budget, LabelText, MachineName, TaskLimits
 
 
 def _as_server(value: str) -> str:
@@ -26,6 +26,18 @@ def _as_server(value: str) -> str:
         raise ValueError(msg)
     if parts.scheme == "nats" and not _is_loopback(parts.hostname):
         msg = f"nats:// is not encrypted, and {parts.hostname} is another machine: write tls://"
+        raise ValueError(msg)
+    return value
+
+
+def _as_name(value: str) -> str:
+    """Check the name of this machine.
+
+    Raises:
+        ValueError: If it stands for any machine.
+    """
+    if value == ANY_MACHINE:
+        msg = f"{ANY_MACHINE!r} stands for any machine of the fleet: choose another name"
         raise ValueError(msg)
     return value
 
@@ -86,7 +98,7 @@ class FleetSettings(Section):
     url: Annotated[str, AfterValidator(_as_server)] | None = None
     """The server of NATS that all machines connect to: `tls://HOST:4222`, or `nats://127.0.0.1:4222` on this machine.
     None: no fleet."""
-    name: MachineName | None = None
+    name: Annotated[MachineName, AfterValidator(_as_name)] | None = None
     """The name of this machine, which no other machine of the fleet may have. None: its host name."""
     credentials: Path | None = None
     """A file with this machine's credentials for the server, as `nsc` writes them, or with the seed of its key."""
@@ -95,6 +107,9 @@ class FleetSettings(Section):
     `callboard fleet` reads there whether the server writes to its disk before it confirms."""
     ca: Path | None = None
     """A file with the certificates that the server's is checked with; None: the system's."""
+    labels: dict[LabelText, LabelText] = Field(default_factory=dict)
+    """Labels of this machine, such as `site: berlin`: tasks for targets of any machine may need some of them. For each
+    label there is also a target: any machine that has it, whose HostAgent chooses there."""
     serve: bool = False
     """Whether this machine does subtasks of other machines. `callboard fleet serve` does so in any case."""
     slots: int = Field(default=8, ge=1, le=1_000)

@@ -69,7 +69,7 @@ class Bucket(StrEnum):
     RESULTS = "results"
     """The results of tasks, by submitter, machine and id."""
     CLAIMS = "claims"
-    """The machine that has taken a task that any machine may do, by its id."""
+    """The claims of machines to tasks that any machine may do, by submitter, machine and id."""
 
 
 class BucketEntry(NamedTuple):

@@ -16,7 +16,7 @@ from callboard.fleet._remote_targets import RemoteTargets
 from callboard.fleet._served_work import ServedWork
 from callboard.fleet._submitted_work import SubmittedWork
 from callboard.fleet._task_files import TaskFiles
-from callboard.messages import EventName, SettingsError
+from callboard.messages import ANY_MACHINE, EventName, SettingsError
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from callboard.config import Settings
     from callboard.fleet._engine import FleetEngine
     from callboard.fleet._served_work import Submitting
+    from callboard.fleet._submitted_work import SubmittedTask
     from callboard.journal import Journal
     from callboard.messages import Message, Target
 
@@ -78,7 +79,9 @@ class FleetLink:
         self._loop = loop
         self._emit = emit
         self._own_name = OwnName(engine, settings.fleet.machine, journal.identity)
-        self.machines = Machines(engine, settings.fleet.machine, self._tell_change, self._own_name.observe)
+        self.machines = Machines(
+            engine, settings.fleet.machine, self._tell_change, self._look_again, self._own_name.observe
+        )
         """The other machines."""
         self.targets = RemoteTargets(self.machines)
         """The surface that offers their targets."""
@@ -87,9 +90,12 @@ class FleetLink:
             engine,
             self._own_name,
             self._files,
+            self.machines,
             post=post,
             on_sent=self._tell_if_away,
+            on_placed=self._tell_placed,
             is_away=self._is_away,
+            is_of_other=self._is_of_other,
             on_machine_loss=settings.fleet.on_machine_loss,
         )
         """The subtasks that they do."""
@@ -191,13 +197,31 @@ class FleetLink:
 
     def _tell_if_away(self, name: str) -> None:
         """Emit an event for work that was sent to an absent machine."""
+        if name == ANY_MACHINE:
+            self._tell(Machine(name, is_away=True))
         machine = self.machines.get(name)
         if machine is not None and machine.is_away:
             self._tell(machine)
 
+    def _tell_placed(self, task: SubmittedTask) -> None:
+        self._emit(
+            EventName.MACHINE_CHOSEN,
+            task_id=task.task_here,
+            run_id=task.run_id,
+            machine=task.machine,
+            target=task.target_there,
+        )
+
     def _is_away(self, name: str) -> bool:
         machine = self.machines.get(name)
         return machine is None or machine.is_away
+
+    def _is_of_other(self, task_id: str) -> bool:
+        return self._served is not None and task_id in self._served.task_ids
+
+    def _look_again(self, name: str) -> None:
+        """Look again at work that a machine with other targets may do."""
+        self.submitted.machine_changed(name)
 
     def _tell_change(self, machine: Machine) -> None:
         self.submitted.machine_changed(machine.name)

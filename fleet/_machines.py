@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
+from callboard.fleet._pools import Candidate, pool_target, pools_of
 from callboard.fleet._work_messages import BEAT_SECONDS, MachineState, MachineTargets, unpack
 from callboard.messages import REMOTE, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from callboard.fleet._engine import BucketEntry, FleetEngine
 
@@ -34,9 +36,17 @@ class Machine:
     state: MachineState | None = None
     targets: tuple[Target, ...] = ()
     """Its targets, as agents here see them."""
+    pools: dict[str, list[str]] = field(default_factory=dict)
+    """The pools that it belongs to, with the ids of its targets in each."""
+    labels: dict[str, str] = field(default_factory=dict)
     seen: float = 0.0
     """The time of its last beat, on this machine's monotonic clock."""
     is_away: bool = False
+
+    @property
+    def takes_work(self) -> bool:
+        """True while it is there and begins work of other machines."""
+        return not self.is_away and self.state is not None and not self.state.draining
 
 
 class Machines:
@@ -50,6 +60,7 @@ class Machines:
         engine: FleetEngine,
         name: str,
         on_change: Callable[[Machine], None],
+        on_targets: Callable[[str], None] = lambda _: None,
         on_own_state: Callable[[BucketEntry], None] = lambda _: None,
     ) -> None:
         """Create it.
@@ -57,14 +68,18 @@ class Machines:
         Args:
             engine: The connection.
             name: This machine.
-            on_change: Called when one is away or back.
+            on_change: Called when a machine is away or back.
+            on_targets: Called with a machine that has told its targets.
             on_own_state: Called with a state under the name of this machine.
         """
+        self._on_targets = on_targets
         self._engine = engine
         self._name = name
         self._on_change = on_change
         self._on_own_state = on_own_state
         self._machines: dict[str, Machine] = {}
+        self._pools: dict[str, Target] = {}
+        """The targets that stand for pools, by the pool. One that was known stays, for work that names it."""
         self.known = asyncio.Event()
         """Set once those that are there now are known."""
         self.targets: tuple[Target, ...] = ()
@@ -77,6 +92,18 @@ class Machines:
     def get(self, name: str) -> Machine | None:
         """Return a machine."""
         return self._machines.get(name)
+
+    def candidates(self, pool: str, needs: Mapping[str, str]) -> list[Candidate]:
+        """List the targets of a pool on machines with some labels.
+
+        Also those of machines that are away.
+        """
+        return [
+            Candidate(machine, target_id)
+            for machine in self
+            if needs.items() <= machine.labels.items()
+            for target_id in machine.pools.get(pool, ())
+        ]
 
     async def watch(self) -> None:
         """Keep the machines up to date, until it is cancelled."""
@@ -121,14 +148,25 @@ class Machines:
     async def _take_targets(self, name: str, entry: BucketEntry) -> None:
         machine = self._machines.setdefault(name, Machine(name))
         if entry.value is None:
-            machine.targets = ()
+            machine.targets, machine.pools, machine.labels = (), {}, {}
         else:
             sent = MachineTargets.model_validate_json(await unpack(self._engine, entry.value))
             machine.targets = tuple(_as_remote(name, target) for target in sent.targets)
+            self._take_pools(machine, sent)
         self._gather()
+        self._on_targets(name)
+
+    def _take_pools(self, machine: Machine, sent: MachineTargets) -> None:
+        pools: dict[str, list[str]] = collections.defaultdict(list)
+        targets = {target.id: target for target in sent.targets}
+        for pool, target_id in pools_of(sent.targets, sent.labels):
+            pools[pool].append(target_id)
+            self._pools.setdefault(pool, pool_target(pool, targets.get(target_id)))
+        machine.pools, machine.labels = dict(pools), sent.labels
 
     def _gather(self) -> None:
-        self.targets = tuple(target for machine in self for target in machine.targets)
+        pools = (self._pools[pool] for pool in sorted(self._pools))
+        self.targets = (*(target for machine in self for target in machine.targets), *pools)
 
     async def _watch_beats(self) -> None:
         while True:

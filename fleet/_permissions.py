@@ -62,7 +62,7 @@ def _entry_subjects(name: str) -> tuple[str, ...]:
         f"$KV.callboard-{Bucket.SIGNALS}.*.{name}.*",
         *(
             f"$KV.callboard-{bucket}.{key}.*"
-            for bucket in (Bucket.REQUESTS, Bucket.RESULTS)
+            for bucket in (Bucket.REQUESTS, Bucket.RESULTS, Bucket.CLAIMS)
             for key in (f"*.{name}", f"{name}.*")
         ),
     )
@@ -75,6 +75,7 @@ def _reading_subjects(name: str) -> tuple[str, ...]:
         Bucket.SIGNALS: f"{name}.>",
         Bucket.REQUESTS: f"{name}.>",
         Bucket.RESULTS: f"{name}.>",
+        Bucket.CLAIMS: f"{name}.>",
     }
     return (
         *(
@@ -82,7 +83,10 @@ def _reading_subjects(name: str) -> tuple[str, ...]:
             for bucket, keys in watched.items()
             for subject in _stream_reading(f"KV_callboard-{bucket}", f"$KV.callboard-{bucket}.{keys}")
         ),
-        _last_value(f"KV_callboard-{Bucket.SIGNALS}", f"$KV.callboard-{Bucket.SIGNALS}.*.{name}.*"),
+        *(
+            _last_value(f"KV_callboard-{bucket}", f"$KV.callboard-{bucket}.*.{name}.*")
+            for bucket in (Bucket.SIGNALS, Bucket.CLAIMS)
+        ),
     )
 
 

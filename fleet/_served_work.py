@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard.config import HostLog
+from callboard.fleet._claims import claim_key, start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
 from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
@@ -124,6 +125,8 @@ class ServedWork:
         self._slots = asyncio.Semaphore(settings.fleet.slots)
         self._works: dict[str, asyncio.Task[None]] = {}
         """The tasks of other machines that are not over here, by id."""
+        self.task_ids: set[str] = set()
+        """The ids of all tasks of other machines that have begun here, and are not over."""
         self._is_draining = False
         self._beat = int(time.time())
         self._published: tuple[Target, ...] | None = None
@@ -202,7 +205,11 @@ class ServedWork:
     async def _publish_targets(self) -> None:
         targets = await asyncio.to_thread(self._offered)
         if targets != self._published:
-            body = await pack(self._engine, MachineTargets(machine=self._name, targets=targets), self._name)
+            body = await pack(
+                self._engine,
+                MachineTargets(machine=self._name, targets=targets, labels=self._labels()),
+                self._name,
+            )
             await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
             self._published = targets
 
@@ -212,6 +219,11 @@ class ServedWork:
         return tuple(
             target for target in self._targets() if any(fnmatchcase(target.id, pattern) for pattern in patterns)
         )
+
+    def _labels(self) -> dict[str, str]:
+        """Return the labels, which stand for any target: none if not all targets are offered."""
+        fleet = self._settings.fleet
+        return fleet.labels if fleet.accept.targets == ("*",) else {}
 
     async def _receive(self) -> None:
         """Take work from the queue, in its order and one by one.
@@ -255,6 +267,10 @@ class ServedWork:
         work = self._works.get(task.id)
         if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
             in_background(self._finish_with(work, delivery))
+            return None
+        key = claim_key(delivery.sender, self._name, task.id)
+        if order.claim is not None and not await start_claimed(self._engine, key, task.target or "", order.claim):
+            await self._done(delivery)
             return None
         begun = await self._begun(task, order.files)
         if begun is None or isinstance(begun, TaskResult):
@@ -303,20 +319,24 @@ class ServedWork:
                 return _not_begun(task, Outcome.FAILED, Cause(reason=reason))
         try:
             paths = await self._files.take_in(files, task.id)
+            self.task_ids.add(task.id)  # before its first step
             return await asyncio.to_thread(self._submitting.submit, _with_files(task, paths, self._name))
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
+            self.task_ids.discard(task.id)
             return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
 
     def _begin(self, task: Task, handle: TaskHandle[Any] | None = None) -> asyncio.Task[None]:
         work = asyncio.get_running_loop().create_task(self._do(task, handle))
         self._works[task.id] = work
+        self.task_ids.add(task.id)
         work.add_done_callback(lambda _: self._end(task, work))
         return work
 
     def _end(self, task: Task, work: asyncio.Task[None]) -> None:
         del self._works[task.id]
+        self.task_ids.discard(task.id)
         error = None if work.cancelled() else work.exception()
         if error is not None and not isinstance(error, SupervisorStoppedError):
             _log.error("the end of %s can't be told to the machine %s: %s", task.id, _submitter(task), error)

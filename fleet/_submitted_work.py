@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.processing import RemoteTerms
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError
+from callboard.fleet._placements import Placements
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result, returned_result
 from callboard.fleet._work_messages import (
@@ -22,6 +24,7 @@ from callboard.fleet._work_messages import (
     unpack,
 )
 from callboard.messages import (
+    ANY_MACHINE,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
@@ -41,19 +44,39 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from pydantic import JsonValue
 
     from callboard.actors.states import Run
     from callboard.fleet._engine import BucketEntry, FleetEngine, StoredFile
+    from callboard.fleet._machines import Machines
     from callboard.fleet._own_name import OwnName
+    from callboard.fleet._placements import Placement
     from callboard.fleet._task_files import TaskFiles
-    from callboard.messages import Assign, Message
+    from callboard.messages import Assign, Message, Target
 
 WAIT, GIVE_UP = "wait", "give up"
 """The answers to the question about a machine that is away."""
 _AWAY = "away"
+_LOOK_SECONDS = 1.0
+"""The interval at which work that waits on one machine is offered to another."""
 
 _log = HostLog()
+
+
+class HandedOnError(CallboardError):
+    """Work of another machine is not handed on to a third one.
+
+    The submitter would get around what that machine's settings say about who may give it work.
+    """
+
+    @classmethod
+    def of(cls, task_id: str) -> HandedOnError:
+        """Build the error for a task."""
+        return cls(
+            f"the task {task_id} is another machine's work: it is done here, or assigned there to a third machine"
+        )
 
 
 @dataclass(eq=False)
@@ -61,12 +84,21 @@ class SubmittedTask:
     """A subtask that another machine does. Belongs to the event loop."""
 
     machine: str
+    """The machine; `any` until one is chosen."""
     task_id: str
     """Its id there: the same after a crash here, so that it is not done twice."""
     task_here: str
     """The task here that it is a subtask of."""
     run_id: str
     """The subtask here."""
+    target_there: str
+    """The id of its target there; empty for the whole machine."""
+    pool: str = ""
+    """The pool that any machine's target is of; empty if the work names its machine."""
+    needs: dict[str, str] = field(default_factory=dict)
+    """The labels that its machine must have."""
+    claim: int | None = None
+    """The revision of its machine's claim, if any machine may do it."""
     signals: TaskSignals | None = None
     """All that was said to it; None before it was sent."""
     is_sent: bool = False
@@ -81,11 +113,25 @@ class SubmittedTask:
     """Whether its end is not waited for any more."""
     waits_anyway: bool = False
     """Whether a person said that it waits for its machine, which is away."""
+    is_told_away: bool = False
+    """Whether it was told that no machine is there that could do it."""
     waits_for: tuple[str, str] | None = None
     """The request that a person is asked here: its id there and here."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while its signals are changed."""
+
+    @property
+    def is_unplaced(self) -> bool:
+        """True while no machine is chosen."""
+        return self.machine == ANY_MACHINE
+
+    def move(self, placement: Placement | None) -> None:
+        """Have it done by a machine, which knows nothing of it yet."""
+        self.machine = ANY_MACHINE if placement is None else placement.machine
+        self.target_there = "" if placement is None else placement.claim.target
+        self.claim = None if placement is None else placement.revision
+        self.signals, self.is_sent = None, False
 
 
 class SubmittedWork:
@@ -100,10 +146,13 @@ class SubmittedWork:
         engine: FleetEngine,
         own_name: OwnName,
         files: TaskFiles,
+        machines: Machines,
         *,
         post: Callable[[Message], None],
         on_sent: Callable[[str], None],
+        on_placed: Callable[[SubmittedTask], None],
         is_away: Callable[[str], bool],
+        is_of_other: Callable[[str], bool],
         on_machine_loss: str,
     ) -> None:
         """Create it.
@@ -112,12 +161,16 @@ class SubmittedWork:
             engine: The connection.
             own_name: This machine, with the identity of its journal: tasks of another journal are other tasks.
             files: Moves the files of subtasks.
+            machines: The other machines.
             post: Send the root a message.
             on_sent: Called with a machine once work, or a cancel, was sent to it.
+            on_placed: Called with work that any machine may do, once one is chosen.
             is_away: Returns whether a machine is away.
+            is_of_other: Returns whether a task here does a subtask of another machine, by its id.
             on_machine_loss: The setting of this name.
         """
         self._is_away = is_away
+        self._is_of_other = is_of_other
         self._on_machine_loss = on_machine_loss
         self._files = files
         self._engine = engine
@@ -125,8 +178,10 @@ class SubmittedWork:
         self._name = own_name.name
         self._post = post
         self._on_sent = on_sent
+        self._on_placed = on_placed
         self._tasks: dict[str, SubmittedTask] = {}
-        """The subtasks, by their keys in the engine's buckets."""
+        """The subtasks, by their ids on the other machines."""
+        self._placements = Placements(engine, own_name.name, machines, self._claim_changed)
 
     @property
     def tasks(self) -> tuple[SubmittedTask, ...]:
@@ -138,11 +193,16 @@ class SubmittedWork:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watch(Bucket.REQUESTS, self._take_requests))
             group.create_task(self._watch(Bucket.RESULTS, self._take_result))
+            group.create_task(self._placements.watch())
+
+    def _claim_changed(self, task_id: str) -> None:
+        if task_id in self._tasks:
+            self._tasks[task_id].changed.set()
 
     async def _watch(self, bucket: Bucket, take: Callable[[SubmittedTask, bytes], Awaitable[None]]) -> None:
         async for entry in self._engine.watch(bucket, self._name):
-            task = None if entry is None else self._tasks.get(entry.key)
-            if task is not None:
+            task = None if entry is None else self._tasks.get(entry.key.rpartition(".")[2])
+            if task is not None and entry is not None and entry.key == self._key(task):  # of its machine alone
                 await self._take(task, entry, take)
 
     async def _take(
@@ -181,13 +241,26 @@ class SubmittedWork:
         task.paths = await self._files.keep(ended.files, task.task_here, task.run_id)
         task.result, task.requests = ended.result, ()
 
-    def _task_of(self, assign: Assign) -> tuple[str, SubmittedTask]:
-        """Return a subtask's record, and its key in the buckets."""
-        machine = "" if assign.target is None else assign.target.machine
+    def _task_of(self, assign: Assign) -> SubmittedTask:
+        """Return a subtask's record."""
+        target = assign.target
+        machine, binds = ("", {}) if target is None else (target.machine, target.binds)
         source = f"{self._name}/{self._own_name.identity}/{assign.run_id}"
         task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
-        key = f"{self._name}.{machine}.{task_id}"
-        return key, self._tasks.setdefault(key, SubmittedTask(machine, task_id, assign.task_id, assign.run_id))
+        task = SubmittedTask(
+            machine,
+            task_id,
+            assign.task_id,
+            assign.run_id,
+            target_there=str(binds.get("target", "")),
+            pool=str(binds.get("pool", "")),
+            needs=_needs(binds),
+        )
+        return self._tasks.setdefault(task_id, task)
+
+    def _key(self, task: SubmittedTask) -> str:
+        """Return the key of what a subtask's machine says."""
+        return f"{self._name}.{task.machine}.{task.task_id}"
 
     def _signals_key(self, task: SubmittedTask) -> str:
         return f"{task.machine}.{self._name}.{task.task_id}"
@@ -197,27 +270,29 @@ class SubmittedWork:
 
         Raises:
             CallboardError: If another machine has the name of this one.
+            HandedOnError: If it belongs to work of another machine.
+            NoMachineError: If no machine of the fleet can do it.
             QueueFullError: If the other machine has too much work.
         """
+        if self._is_of_other(run.assign.task_id):
+            raise HandedOnError.of(run.assign.task_id)
         task = await self._known(run.assign)
         if self._own_name.taken and task.signals is None:
             raise CallboardError(self._own_name.taken)
-        if task.signals is None:
-            await self._signal(task, **({"paused": True} if run.paused else {}))
         if isinstance(run.last, Answer) and run.last.id == _away_id(run.assign):
             task.waits_anyway = run.last.texts != (GIVE_UP,)
             if not task.waits_anyway:
                 return await self._give_up(task, run.assign)
         elif isinstance(run.last, Answer | ApprovalAnswer):
             await self._tell_verdict(task, run.last, run.assign.run_id)
-        if not task.is_sent and task.result is None:
-            await self._send(task, run.assign, terms)
-        return await self._next(task, run.assign)
+        return await self._next(task, run, terms)
 
     async def stop(self, run: Run) -> RemoteEnded:
         """Cancel a subtask on the other machine, and return its end."""
         task = await self._known(run.assign)
-        if task.signals is None:  # it was never sent
+        if task.pool and await self._placements.take_back(task.task_id):
+            task.move(None)
+        if task.signals is None and task.result is None:  # it was never sent
             task.result = TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)
         reason = run.causes[0].reason if run.causes else "it was stopped"
         if task.result is None:
@@ -240,7 +315,7 @@ class SubmittedWork:
     def machine_changed(self, name: str) -> None:
         """Look again at the subtasks of a machine that went or came."""
         for task in self.tasks:
-            if task.machine == name:
+            if task.machine in {name, ANY_MACHINE}:
                 task.waits_anyway = False
                 if task.waits_for is not None and task.waits_for[0] == _AWAY and not self._is_away(name):
                     self._withdraw(task)
@@ -249,29 +324,35 @@ class SubmittedWork:
     async def _give_up(self, task: SubmittedTask, assign: Assign) -> RemoteEnded:
         """End a subtask here; its machine stops it when it is back."""
         task.is_given_up = True
-        await self._signal(task, cancel=f"the machine was away, and {self._name} gave its work up")
+        if task.pool and await self._placements.take_back(task.task_id):
+            task.move(None)
+        if not task.is_unplaced:
+            await self._signal(task, cancel=f"the machine was away, and {self._name} gave its work up")
         return _ended(task, assign, _unknown(task))
 
     def pause(self, run: Run, *, paused: bool) -> None:
         """Pause a subtask on the other machine, or resume it."""
-        _, task = self._task_of(run.assign)
+        task = self._task_of(run.assign)
         if task.signals is not None:
             in_background(self._signal(task, paused=paused))
 
     def expect_answer(self, run: Run) -> None:
         """Report when a run's request is no longer open there."""
-        _, task = self._task_of(run.assign)
+        task = self._task_of(run.assign)
         task.waits_for = _id_there(task, run.assign.run_id, run.waiting), run.waiting
         in_background(self._known(run.assign))
 
     def forget(self, run: Run) -> None:
         """Delete what the engine keeps of a subtask that is over."""
-        key, task = self._task_of(run.assign)
-        del self._tasks[key]
-        if task.result is not None:  # else its machine still has to read the cancel
-            in_background(self._delete(key, task))
+        task = self._task_of(run.assign)
+        del self._tasks[task.task_id]
+        if task.result is not None or task.is_unplaced:  # else its machine still has to read the cancel
+            in_background(self._delete(task))
 
-    async def _delete(self, key: str, task: SubmittedTask) -> None:
+    async def _delete(self, task: SubmittedTask) -> None:
+        key = self._key(task)
+        if task.pool:
+            await self._placements.forget(task.task_id)
         await self._files.discard(task.files.values())
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         await repeat(lambda: delete_packed(self._engine, Bucket.REQUESTS, key))
@@ -279,11 +360,13 @@ class SubmittedWork:
 
     async def _known(self, assign: Assign) -> SubmittedTask:
         """Return a subtask with what the engine keeps of it."""
-        key, task = self._task_of(assign)
+        task = self._task_of(assign)
         async with task.lock:
-            if task.signals is None:
-                await self._take(task, await self._entry(Bucket.REQUESTS, key), self._take_requests)
-                await self._take(task, await self._entry(Bucket.RESULTS, key), self._take_result)
+            if task.is_unplaced:
+                task.move(await self._placements.get(task.task_id))
+            if task.signals is None and not task.is_unplaced:
+                await self._take(task, await self._entry(Bucket.REQUESTS, self._key(task)), self._take_requests)
+                await self._take(task, await self._entry(Bucket.RESULTS, self._key(task)), self._take_result)
                 entry = await self._entry(Bucket.SIGNALS, self._signals_key(task))
                 if entry is not None and entry.value is not None:
                     task.signals = TaskSignals.model_validate_json(entry.value)
@@ -315,14 +398,23 @@ class SubmittedWork:
         elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
         paths = (path for result in elsewhere for path in result.artifacts)
         files = await self._files.send(paths, task.task_id, task.machine)
-        order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files)
+        order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files, claim=task.claim)
         body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
         task.is_sent = True
         self._on_sent(task.machine)
 
-    async def _next(self, task: SubmittedTask, assign: Assign) -> Question | ApprovalRequest | RemoteEnded:
+    async def _next(
+        self, task: SubmittedTask, run: Run, terms: RemoteTerms
+    ) -> Question | ApprovalRequest | RemoteEnded:
+        assign = run.assign
         while True:
+            if task.pool and task.result is None:
+                await self._choose_machine(task)
+            if not task.is_unplaced and not task.is_sent and task.result is None:
+                if task.signals is None:
+                    await self._signal(task, **({"paused": True} if run.paused else {}))
+                await self._send(task, assign, terms)
             if task.result is not None:
                 return _ended(task, assign, task.result)
             answered = {verdict.id for verdict in (task.signals or TaskSignals()).verdicts}
@@ -339,9 +431,34 @@ class SubmittedWork:
                     return _away_question(task, assign)
             await self._change(task)
 
+    async def _choose_machine(self, task: SubmittedTask) -> None:
+        """Choose a machine, or another one if the work waits in vain."""
+        placement = await self._placements.get(task.task_id)
+        if placement is not None:
+            in_vain = self._placements.waits_in_vain(placement, task.pool, task.needs)
+            if not in_vain or not await self._placements.take_back(task.task_id):
+                return
+            if task.signals is not None:
+                await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
+        task.move(await self._placements.place(task.task_id, task.pool, task.needs))
+        if not task.is_unplaced:
+            task.is_told_away = False
+            self._on_placed(task)
+        elif not task.is_told_away:
+            task.is_told_away = True
+            self._on_sent(task.machine)
+
     async def _change(self, task: SubmittedTask) -> None:
+        """Wait for news; for a moment only if a machine is chosen."""
         task.changed.clear()
-        await task.changed.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS if task.pool else None):
+                await task.changed.wait()
+
+
+def _needs(binds: Mapping[str, JsonValue]) -> dict[str, str]:
+    needs = binds.get("needs")
+    return {name: str(value) for name, value in needs.items()} if isinstance(needs, dict) else {}
 
 
 def _away_id(assign: Assign) -> str:
@@ -349,7 +466,11 @@ def _away_id(assign: Assign) -> str:
 
 
 def _away_question(task: SubmittedTask, assign: Assign) -> Question:
-    text = f"The machine {task.machine} is away. Wait for it, or give up its work, which may be done in part there?"
+    text = (
+        f"No machine that has {task.pool} is there. Wait for one, or give the work up?"
+        if task.is_unplaced
+        else f"The machine {task.machine} is away. Wait for it, or give up its work, which may be done in part there?"
+    )
     return Question(
         id=_away_id(assign),
         task_id=assign.task_id,
@@ -362,6 +483,9 @@ def _away_question(task: SubmittedTask, assign: Assign) -> Question:
 
 def _unknown(task: SubmittedTask) -> TaskResult:
     """Return the result of a task whose end is not waited for."""
+    if task.is_unplaced:
+        cause = Cause(reason=f"no machine that has {task.pool} was there, so nothing was done")
+        return TaskResult(task_id=task.task_id, outcome=Outcome.FAILED, causes=(cause,))
     reason = f"the machine {task.machine} was not waited for: what it has done is not known"
     return TaskResult(
         task_id=task.task_id, outcome=Outcome.FAILED, causes=(Cause(reason=reason),), comment=reason, failed_actions=1
@@ -386,17 +510,21 @@ def _asked_here(task: SubmittedTask, assign: Assign, request: Question | Approva
         "deadline": None,
     }
     if isinstance(request, ApprovalRequest):
-        here["target"] = assign.target
+        here["target"] = _target_of(task, assign)
     return request.model_copy(update=here)
+
+
+def _target_of(task: SubmittedTask, assign: Assign) -> Target | None:
+    """Return a subtask's target with the machine that was chosen."""
+    return None if assign.target is None else assign.target.model_copy(update={"machine": task.machine})
 
 
 def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: str) -> Task:
     """Return the task that does a subtask on the other machine."""
-    binds = {} if assign.target is None else assign.target.binds
-    target, starts = str(binds.get("target", "")), bool(binds.get("starts"))
+    target = task.target_there or None
     work: dict[str, Any] = (
         {"plan": (PlanStep(request=assign.request, target=target, checks=assign.checks),)}
-        if starts
+        if assign.target is not None and assign.target.binds.get("starts")
         else {"request": assign.request, "target": target, "checks": assign.checks}
     )
     return Task(
@@ -432,14 +560,14 @@ def _seen_there(result: SubtaskResult, machine: str) -> SubtaskResult:
 
 def _ended(task: SubmittedTask, assign: Assign, result: TaskResult) -> RemoteEnded:
     """Return the end of a subtask with its files."""
-    moved = moved_result(_result(assign, result), task.paths, task.machine)
+    moved = moved_result(_result(task, assign, result), task.paths, task.machine)
     here = {path: there for there, path in task.paths.items()}
     return RemoteEnded(result=moved.model_copy(update={"paths_there": here}))
 
 
-def _result(assign: Assign, result: TaskResult) -> SubtaskResult:
+def _result(task: SubmittedTask, assign: Assign, result: TaskResult) -> SubtaskResult:
     """Return the result of a subtask from that of its task there."""
-    machine = "" if assign.target is None else assign.target.machine
+    machine = "" if task.is_unplaced else task.machine
     causes = tuple(
         cause.model_copy(update={"where": f"{machine}/{cause.where}" if cause.where else machine})
         for cause in result.causes

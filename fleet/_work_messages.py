@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +15,7 @@ from callboard.messages import (
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
+    LabelText,
     MachineName,
     Question,
     Target,
@@ -38,6 +40,31 @@ class WorkOrder(Value):
     """The task that does it there; its origin is the subtask."""
     files: dict[str, StoredFile] = Field(default_factory=dict)
     """The files of earlier subtasks that it sees, by their paths on the submitter."""
+    claim: int | None = None
+    """The revision of the machine's claim to the work, if any machine may do it; None if the work names its machine."""
+
+
+class ClaimState(StrEnum):
+    """The state of a claim to work that any machine may do."""
+
+    PLACED = "placed"
+    """The work is in its queue. The submitter may take it back."""
+    STARTED = "started"
+    """The machine has begun it, and no other one does it."""
+    WITHDRAWN = "withdrawn"
+    """The submitter has taken it back."""
+
+
+class Claim(Value):
+    """A machine's claim to work that any machine may do.
+
+    Each change expects the revision of the one before: so the machine begins the work, or the submitter takes it back.
+    """
+
+    version: Literal[1] = 1
+    state: ClaimState
+    target: str = ""
+    """The id of the target there; empty for the whole machine."""
 
 
 class WorkResult(Value):
@@ -98,6 +125,7 @@ class MachineTargets(Value):
     version: Literal[1] = 1
     machine: MachineName
     targets: tuple[Target, ...] = ()
+    labels: dict[LabelText, LabelText] = Field(default_factory=dict)
 
 
 BEAT_SECONDS = 2.0

@@ -12,6 +12,7 @@ from callboard.messages._agent_status import (
 )
 from callboard.messages._assign_group import AssignGroup, with_results
 from callboard.messages._base import (
+    ANY_MACHINE,
     REMOTE,
     STORED,
     Address,
@@ -173,7 +174,17 @@ from callboard.messages._step_records import (
     Recovered,
 )
 from callboard.messages._subtask_result import SubtaskResult
-from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
+from callboard.messages._target import (
+    Box,
+    Control,
+    ControlRef,
+    LabelText,
+    Look,
+    LookBudget,
+    Observation,
+    Target,
+    TargetKind,
+)
 from callboard.messages._task import AnySecret, OutputT, PlanStep, Secret, Task, TaskResult, new_task_id
 from callboard.messages._task_judge import Judge, JudgeAnswer, JudgeQuestion, JudgeResult
 from callboard.messages._terms import Budget, PolicyRule, Span, TaskLimits, TermSection, Verdict
@@ -191,6 +202,7 @@ from callboard.messages._texts import (
 )
 
 __all__ = [
+    "ANY_MACHINE",
     "CLOSE",
     "ESSENTIAL",
     "EXPRESSION",
@@ -271,6 +283,7 @@ __all__ = [
     "JudgeQuestion",
     "JudgeResult",
     "KindName",
+    "LabelText",
     "LeaseVoidError",
     "Limit",
     "LinuxAgentStatus",

@@ -56,6 +56,7 @@ class EventName(Term):
     SERVER_LEFT_OUT = "server.left_out"
     MACHINE_AWAY = "machine.away"
     MACHINE_BACK = "machine.back"
+    MACHINE_CHOSEN = "machine.chosen"
     SERVER_SAID = "server.said"
     TOOL_UNMATCHED = "tool.unmatched"
     LIST_CUT = "list.cut"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, JsonValue, ValidationInfo, field_validator
+from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_validator
 
-from callboard.messages._base import Address, AgentKind, KindName, TaskId, Term, Value, agent_kind
+from callboard.messages._base import ANY_MACHINE, Address, AgentKind, KindName, RunId, TaskId, Term, Value, agent_kind
 from callboard.messages._blackboard import Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -27,6 +27,10 @@ class TargetKind(Term):
     """An Android device, for a MobileAgent."""
     SHELL = "shell"
     """A shell, for a LinuxAgent."""
+
+
+LabelText = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$")]
+"""The name of a machine's label, or its value: letters, digits and ``_ . -``, at most 40."""
 
 
 class Target(Value):
@@ -56,7 +60,8 @@ class Target(Value):
     owner: str = ""
     """The task that opened it, by its id: only this task and its follow-ups see and lease it. Empty: every task may."""
     machine: str = ""
-    """The machine of the fleet that has it; empty for this one."""
+    """The machine of the fleet that has it; empty for this one, `any` if each machine that has such a target may do
+    the work."""
     base: str = ""
     """The address at which its surface knows it, where it is offered to a further kind; its id is then
     ``<kind>:<id>``."""
@@ -83,6 +88,28 @@ class Target(Value):
         id_ = self.id.removeprefix(f"{agent_kind(self.address)}:")
         group = "" if self.group == self.base else self.group
         return self.model_copy(update={"id": id_, "address": self.base, "group": group, "base": ""})
+
+    def needing(self, needs: Mapping[str, str]) -> Target:
+        """Return the target for machines with all of the labels alone.
+
+        Raises:
+            ValueError: If it belongs to one machine.
+        """
+        if not needs:
+            return self
+        if self.machine != ANY_MACHINE:
+            msg = f"`needs` chooses a machine, but {self.id!r} belongs to one: name a target of any machine ('any:…')"
+            raise ValueError(msg)
+        return self.model_copy(update={"binds": {**self.binds, "needs": {**needs}}})
+
+    def of_run(self, run_id: RunId) -> Target:
+        """Return the target at the address of a subtask's agent.
+
+        A target of any machine has one agent for each subtask, so that they run side by side.
+        """
+        if self.machine != ANY_MACHINE or self.address.endswith(f"/{run_id}"):
+            return self
+        return self.model_copy(update={"address": f"{self.address}/{run_id}"})
 
     def offers(self, known: Collection[str]) -> tuple[Target, ...]:
         """Return the targets that agents see, one for each known kind.

@@ -40,6 +40,7 @@ from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._plan_order import has_order, numbers_before
 from callboard.messages._remote_work import TaskOrigin
 from callboard.messages._subtask_result import SubtaskResult
+from callboard.messages._target import LabelText
 from callboard.messages._task_judge import Judge, JudgeResult
 from callboard.messages._terms import Budget, PolicyRule, TaskLimits
 from callboard.messages._texts import pointed_at
@@ -116,6 +117,12 @@ def _as_steps(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _check_needs(needs: dict[str, str], target: str | None) -> None:
+    if needs and target is None:
+        msg = "`needs` chooses the machine of a target: name the target, such as 'any:NAME', beside it"
+        raise ValueError(msg)
+
+
 class PlanStep(DocumentedFields, Value):
     """One step of a plan.
 
@@ -137,6 +144,9 @@ class PlanStep(DocumentedFields, Value):
     """The earlier steps that must have finished before it, by their numbers, from 1, or names. If any step of a plan
     has it, also as an empty list, the plan is one round: its steps run side by side where their order allows, each
     needs a target, and no HostAgent's model is asked."""
+    needs: dict[LabelText, LabelText] = Field(default_factory=dict)
+    """The labels that the machine must have (`fleet.labels` of its settings), if the target is one of any machine of
+    the fleet."""
     checks: Checks = ()
     """The expectations that are read back before this step finishes."""
 
@@ -147,6 +157,11 @@ class PlanStep(DocumentedFields, Value):
             msg = "is empty: describe the work"
             raise ValueError(msg)
         return value
+
+    @model_validator(mode="after")
+    def _names_target(self) -> Self:
+        _check_needs(self.needs, self.target)
+        return self
 
 
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=400)]
@@ -191,6 +206,9 @@ class Task(DocumentedFields, Message):
     """The work, in words. It may be omitted when there is a plan."""
     target: str | None = None
     """The id, name or address of one target whose agent does the task alone."""
+    needs: dict[LabelText, LabelText] = Field(default_factory=dict)
+    """The labels that the machine must have (`fleet.labels` of its settings), if the target is one of any machine of
+    the fleet; steps of a plan have their own."""
     plan: Annotated[tuple[AnyPlanStep, ...], AnySequence] = ()
     """Steps to follow; plain strings are accepted as requests."""
     session: TaskId | None = None
@@ -310,6 +328,7 @@ class Task(DocumentedFields, Message):
         if self.plan and self.target is not None:
             msg = "a task has a plan or a target, not both: give each step of the plan its target"
             raise ValueError(msg)
+        _check_needs(self.needs, self.target)
         if self.session is not None and self.target is not None:
             msg = "a follow-up continues with a HostAgent, so it can't have a target"
             raise ValueError(msg)

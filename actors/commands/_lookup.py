@@ -241,4 +241,7 @@ def _usable_target(
     if target.kind is TargetKind.APPLICATION:
         msg = f"{target.id!r} is an application: give one of its windows, or no target"
         raise TaskRefusedError(msg)
-    return target
+    try:
+        return target.needing(task.needs)
+    except ValueError as error:
+        raise TaskRefusedError(str(error)) from error

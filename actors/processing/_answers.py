@@ -80,7 +80,9 @@ def decision_of(
             group = planned_group(run, response, observation)
         else:
             subtask = response.subtask or run.assign.request
-            target = assigned_target(run, subtask, response, observation)
+            step = run.assign.plan_step
+            needs = {} if step is None else step.needs
+            target = assigned_target(run, subtask, response, observation, needs)
     return _decision(
         status=status,
         observation=response.observation,

@@ -6,24 +6,35 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
 from callboard.actors.states import earlier_positions
-from callboard.messages import FailedSubtaskError, InvalidAnswerError, Outcome, PlannedSubtask, TargetKind
+from callboard.messages import ANY_MACHINE, FailedSubtaskError, InvalidAnswerError, Outcome, PlannedSubtask, TargetKind
 from callboard.models import chosen, labelled
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from callboard.actors.states import Run
     from callboard.messages import Observation, Target
     from callboard.models import HostResponse, SubtaskResponse
 
 
 def assigned_target(
-    run: Run, request: str, response: HostResponse | SubtaskResponse, observation: Observation
+    run: Run,
+    request: str,
+    response: HostResponse | SubtaskResponse,
+    observation: Observation,
+    needs: Mapping[str, str],
 ) -> Target:
     """Return the target of a subtask.
 
     Raises:
-        InvalidAnswerError: If there is no such target, or the subtask failed there too often.
+        InvalidAnswerError: If there is no such target, it belongs to one machine although labels are needed, or the
+            subtask failed there too often.
     """
     target = _target(response, observation)
+    try:
+        target = target.needing(needs)
+    except ValueError as error:
+        raise InvalidAnswerError(str(error)) from error
     _check_retries(run, target, request)
     return target
 
@@ -55,7 +66,8 @@ def _check_orders(group: tuple[PlannedSubtask, ...]) -> None:
     """
     for position, (planned, before) in enumerate(zip(group, earlier_positions(group), strict=True), 1):
         for earlier, other in enumerate(group[: position - 1], 1):
-            same = planned.target == other.target and planned.target.kind is not TargetKind.APPLICATION
+            has_one_agent = planned.target.kind is not TargetKind.APPLICATION and planned.target.machine != ANY_MACHINE
+            same = planned.target == other.target and has_one_agent
             if same and earlier not in before:
                 msg = (
                     f"Sub-Tasks[{position}]: {planned.target.id} is the target of subtask {earlier}, too; make one "
@@ -73,18 +85,18 @@ def _planned(run: Run, response: SubtaskResponse, position: int, observation: Ob
             msg = f"{where}.{name}: {wrong[0]} is no earlier subtask; it may name {choices}"
             raise InvalidAnswerError(msg)
     request = response.subtask or run.assign.request
+    step = run.assign.plan[position - 1] if run.assign.plan else None
     try:
-        target = assigned_target(run, request, response, observation)
+        target = assigned_target(run, request, response, observation, {} if step is None else step.needs)
     except InvalidAnswerError as error:
         msg = f"{where}: {error}"
         raise type(error)(msg) from error
-    checks = run.assign.plan[position - 1].checks if run.assign.plan else ()
     return PlannedSubtask(
         request=request,
         target=target,
         after=tuple(sorted({*response.after})),
         after_any=tuple(sorted({*response.after_any})),
-        checks=checks,
+        checks=() if step is None else step.checks,
     )
 
 
@@ -115,7 +127,9 @@ def _check_retries(run: Run, target: Target, request: str) -> None:
     failed = [
         done
         for done in run.own_subtasks
-        if done.outcome is not Outcome.FINISHED and done.address == target.address and done.request == request
+        if done.outcome is not Outcome.FINISHED
+        and done.address == target.of_run(done.run_id).address
+        and done.request == request
     ]
     if len(failed) > run.limits.subtask_retries:
         msg = (

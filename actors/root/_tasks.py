@@ -147,17 +147,18 @@ class TaskRecord:
         alone, origin = self.target is not None, task.origin
         number = 0 if not alone else 1 if origin is None else origin.number
         self.run_id = self.run_id or f"{task.id}~{number}"
+        target = None if self.target is None else self.target.of_run(self.run_id)
         assign = Assign(
             task_id=task.id,
             run_id=self.run_id,
-            address=self.target.address if self.target is not None else self.host,
+            address=target.address if target is not None else self.host,
             request=step.request if step is not None else task.request,
             task_request=task.request or (step.request if step is not None else "")
             if origin is None
             else origin.task_request,
             round=self.round,
             number=number,
-            target=self.target,
+            target=target,
             plan_step=step,
             plan=task.plan if ordered else (),
             session=self.session,

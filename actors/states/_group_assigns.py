@@ -47,9 +47,11 @@ def assignment(run: Run, request: str, target: Target, number: int) -> Assign:
     """Make the assignment of a HostAgent's subtask."""
     assign = run.assign
     task = assign.run_id.removesuffix("0")  # a HostAgent's run is number 0 of its task: "task~0"
+    run_id = f"{task}{number}"
+    target = target.of_run(run_id)
     return Assign(
         task_id=assign.task_id,
-        run_id=f"{task}{number}",
+        run_id=run_id,
         address=target.address,
         request=request,
         task_request=assign.task_request,

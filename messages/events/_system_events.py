@@ -62,6 +62,19 @@ class MachineBack(TypedEvent):
     """The subtasks that it does for this one, by their runs."""
 
 
+class MachineChosen(TypedEvent):
+    """A machine was chosen for work that any machine may do.
+
+    It comes again if the machine does not begin, and another one is chosen.
+    """
+
+    name: Literal[EventName.MACHINE_CHOSEN] = EventName.MACHINE_CHOSEN
+    machine: Datum[str]
+    """The machine's name."""
+    target: Datum[str]
+    """The id of the target there; empty if its HostAgent chooses."""
+
+
 class ServerSaid(TypedEvent):
     """An MCP server's program wrote a line to its standard error."""
 

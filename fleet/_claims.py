@@ -1,0 +1,44 @@
+"""Claims of machines to work that any machine may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.fleet._engine import Bucket, ConflictError
+from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._work_messages import Claim, ClaimState
+
+if TYPE_CHECKING:
+    from callboard.fleet._engine import FleetEngine
+
+
+def claim_key(submitter: str, machine: str, task_id: str) -> str:
+    """Return the key of a machine's claim to a task."""
+    return f"{submitter}.{machine}.{task_id}"
+
+
+async def change_claim(engine: FleetEngine, key: str, claim: Claim, revision: int) -> int | None:
+    """Change a claim that has the expected revision.
+
+    A call whose answer was lost is repeated, and then finds its own change: each state is written by one machine only,
+    `STARTED` by the one that does the work, the others by the submitter.
+
+    Returns:
+        Its new revision; None if the other machine was first.
+    """
+    body = claim.model_dump_json().encode()
+    try:
+        return await repeat(lambda: engine.update(Bucket.CLAIMS, key, body, revision))
+    except ConflictError:
+        entry = await repeat(lambda: engine.get(Bucket.CLAIMS, key))
+        if entry is None or entry.value is None:
+            return None
+        return entry.revision if Claim.model_validate_json(entry.value).state is claim.state else None
+
+
+async def start_claimed(engine: FleetEngine, key: str, target: str, revision: int) -> bool:
+    """Start claimed work, unless it was taken back.
+
+    It has to be called before anything of the work is done: from then on, no other machine does it.
+    """
+    return await change_claim(engine, key, Claim(state=ClaimState.STARTED, target=target), revision) is not None

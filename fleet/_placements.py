@@ -1,0 +1,177 @@
+"""Machines for work that any machine of a fleet may do."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.config import HostLog
+from callboard.fleet._claims import change_claim, claim_key
+from callboard.fleet._engine import Bucket
+from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._work_messages import BEAT_SECONDS, Claim, ClaimState
+from callboard.messages import CallboardError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from callboard.fleet._engine import BucketEntry, FleetEngine
+    from callboard.fleet._machines import Machines
+    from callboard.fleet._pools import Candidate
+
+_log = HostLog()
+
+
+class NoMachineError(CallboardError):
+    """No machine of the fleet can do some work."""
+
+    @classmethod
+    def of(cls, pool: str, needs: Mapping[str, str]) -> NoMachineError:
+        """Build the error for a pool and labels."""
+        labels = "".join(f", {name}={value}" for name, value in needs.items())
+        return cls(f"no machine of the fleet has {pool}{labels}: see `callboard fleet`")
+
+
+@dataclass
+class Placement:
+    """A machine that work is given to."""
+
+    machine: str
+    claim: Claim
+    revision: int
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_started(self) -> bool:
+        """True once the machine has begun: no other one does it then."""
+        return self.claim.state is ClaimState.STARTED
+
+
+class Placements:
+    """Choose machines for work that any machine may do.
+
+    It belongs to the event loop. The submitter chooses the machine with the least work, and writes a claim for it.
+    Until the machine has begun the work, it may be taken back, and given to another machine: compare-and-set on the
+    claim decides which comes first.
+    """
+
+    def __init__(self, engine: FleetEngine, name: str, machines: Machines, on_change: Callable[[str], None]) -> None:
+        """Create it; `on_change` is called with a task whose claim changed."""
+        self._engine = engine
+        self._name = name
+        self._machines = machines
+        self._on_change = on_change
+        self._claims: dict[str, dict[str, Placement]] = collections.defaultdict(dict)
+        """The claims to each task, by the machine; all but one are withdrawn."""
+        self._known = asyncio.Event()
+
+    async def watch(self) -> None:
+        """Follow the claims to work of this machine, until it is cancelled."""
+        async for entry in self._engine.watch(Bucket.CLAIMS, self._name):
+            if entry is None:
+                self._known.set()
+                continue
+            _, machine, task_id = entry.key.split(".", 2)
+            try:
+                self._take(machine, task_id, entry)
+            except ValueError as error:
+                _log.warning("the claim of the machine %s to %s can't be read: %s", machine, task_id, error)
+
+    def _take(self, machine: str, task_id: str, entry: BucketEntry) -> None:
+        if entry.value is None:
+            return
+        known = self._claims[task_id].get(machine)
+        if known is None or known.revision < entry.revision:
+            self._put(machine, task_id, Claim.model_validate_json(entry.value), entry.revision)
+            self._on_change(task_id)
+
+    def _put(self, machine: str, task_id: str, claim: Claim, revision: int) -> Placement:
+        placement = Placement(machine, claim, revision)
+        self._claims[task_id][machine] = placement
+        return placement
+
+    async def get(self, task_id: str) -> Placement | None:
+        """Return the machine that has a task, also from before a crash."""
+        await self._known.wait()
+        claims = self._claims.get(task_id, {}).values()
+        return next((placement for placement in claims if placement.claim.state is not ClaimState.WITHDRAWN), None)
+
+    async def place(self, task_id: str, pool: str, needs: Mapping[str, str]) -> Placement | None:
+        """Give a task to a machine; None while none is there.
+
+        Raises:
+            NoMachineError: If no machine is known that could do it, be it there or away.
+        """
+        candidates = self._machines.candidates(pool, needs)
+        if not candidates:
+            raise NoMachineError.of(pool, needs)
+        best = self._best(candidates)
+        if best is None:
+            return None
+        name = best.machine.name
+        claim = Claim(state=ClaimState.PLACED, target=best.target_id)
+        earlier = self._claims[task_id].get(name)
+        key = claim_key(self._name, name, task_id)
+        revision = await change_claim(self._engine, key, claim, 0 if earlier is None else earlier.revision)
+        return None if revision is None else self._put(name, task_id, claim, revision)
+
+    def _best(self, candidates: list[Candidate]) -> Candidate | None:
+        """Choose the machine with the least work for its slots."""
+        given = collections.Counter(
+            (placement.machine, placement.claim.target)
+            for claims in self._claims.values()
+            for placement in claims.values()
+            if placement.claim.state is not ClaimState.WITHDRAWN
+        )
+        there = [candidate for candidate in candidates if candidate.machine.takes_work]
+        return min(
+            there,
+            key=lambda candidate: (
+                self._load(candidate.machine.name),
+                given[candidate.machine.name, candidate.target_id],
+            ),
+            default=None,
+        )
+
+    def _load(self, name: str) -> float:
+        """Return a machine's work for each of its slots."""
+        machine = self._machines.get(name)
+        if machine is None or machine.state is None:
+            return 0.0
+        own = sum(
+            name in claims and claims[name].claim.state is not ClaimState.WITHDRAWN for claims in self._claims.values()
+        )
+        return max(machine.state.running, own) / machine.state.slots
+
+    async def take_back(self, task_id: str) -> bool:
+        """Take a task back, unless its machine has begun it."""
+        placement = await self.get(task_id)
+        if placement is None or placement.is_started:
+            return placement is None
+        claim = placement.claim.model_copy(update={"state": ClaimState.WITHDRAWN})
+        key = claim_key(self._name, placement.machine, task_id)
+        revision = await change_claim(self._engine, key, claim, placement.revision)
+        if revision is not None:
+            self._put(placement.machine, task_id, claim, revision)
+        return revision is not None
+
+    def waits_in_vain(self, placement: Placement, pool: str, needs: Mapping[str, str]) -> bool:
+        """Return whether another machine could begin a task that waits."""
+        if placement.is_started:
+            return False
+        machine = self._machines.get(placement.machine)
+        best = self._best(self._machines.candidates(pool, needs))
+        if best is None or best.machine is machine:
+            return False
+        if machine is None or not machine.takes_work:
+            return True
+        return time.monotonic() - placement.since > 2 * BEAT_SECONDS and self._load(best.machine.name) < 1
+
+    async def forget(self, task_id: str) -> None:
+        """Delete the claims to a task that is over."""
+        for machine in self._claims.pop(task_id, {}):
+            key = claim_key(self._name, machine, task_id)
+            await repeat(lambda key=key: self._engine.delete(Bucket.CLAIMS, key))  # type: ignore[misc]
