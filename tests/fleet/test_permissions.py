@@ -92,12 +92,13 @@ def guarded(tmp_path: Path, seeds: dict[str, tuple[str, str]]) -> Iterator[Guard
     server.stop()
 
 
-def machine(guarded: Guarded, name: str) -> Supervisor:
-    """Start a supervisor with one window."""
+def machine(guarded: Guarded, name: str, surface: MemoryServer | None = None) -> Supervisor:
+    """Start a supervisor with one window, or another surface."""
+    answer = {"Status": "FINISH", "Result": "word " * 60_000}
     return Supervisor.start(
         Settings.load(fleet={"name": name}, log={"stream": "off"}),
-        models={"app": lambda request: {"Status": "FINISH", "Result": "word " * 60_000}},
-        servers=[MemoryServer(MemoryServer.window(name))],
+        models={"app": lambda request: answer, "linux": lambda request: answer},
+        servers=[surface or MemoryServer(MemoryServer.window(name))],
         engine=guarded.engine(name),
     )
 
@@ -108,6 +109,15 @@ def test_machines_work_for_each_other_with_their_permissions(guarded: Guarded) -
         wait_for(lambda: [target for target in here.targets() if target.machine])
         result = here.submit(lone("finance-3:memo:finance-3")).result(PATIENCE)
         assert (result.ok, len(result.output)) == (True, 300_000)
+    assert "Violation" not in guarded.log.read_text(encoding="utf-8")
+
+
+def test_any_machine_does_work_with_its_permissions(guarded: Guarded) -> None:
+    build = MemoryServer(MemoryServer.shell("build"))
+    with machine(guarded, "finance-3", build) as there, machine(guarded, "desk") as here:
+        there.serve()
+        wait_for(lambda: [target for target in here.targets() if target.id == "any:build"])
+        assert here.submit(lone("any:build")).result(PATIENCE).ok
     assert "Violation" not in guarded.log.read_text(encoding="utf-8")
 
 
