@@ -2,7 +2,7 @@
 
 from callboard.config._browser_settings import NetworkSettings
 from callboard.config._check_programs import all_check_programs
-from callboard.config._fleet_settings import FleetSettings
+from callboard.config._fleet_settings import AcceptSettings, FleetSettings
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
 from callboard.config._limits import BudgetSettings, DailyBudget, Limits
@@ -56,6 +56,7 @@ __all__ = [
     "EXPRESSION",
     "MASK",
     "REFERENCE",
+    "AcceptSettings",
     "Android",
     "BlackboardSettings",
     "Budget",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from callboard.config._section import Section
-from callboard.messages import ANY_MACHINE, LabelText, MachineName
+from callboard.messages import ANY_MACHINE, Budget, LabelText, MachineName, TaskLimits
 
 
 def _as_server(value: str) -> str:
@@ -70,6 +70,28 @@ def _own_name() -> str:
     return letters.strip("-")[:40].strip("-") or "machine"
 
 
+class AcceptSettings(Section):
+    """Terms for the tasks of other machines, which only narrow them."""
+
+    machines: Literal["all"] | tuple[MachineName, ...] = "all"
+    """The machines whose work is done."""
+    targets: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = ("*",)
+    """Patterns of the ids of targets that are offered, such as `excel:*`."""
+    models: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = ()
+    """The models that a task may name, such as `openai:gpt-5`; a task with another one is refused. Without any, the
+    model of a task does not count here."""
+    may_change: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = ()
+    """Patterns of files in the workspace that a task may name in its `may_change`; others are left out."""
+    checks: bool = True
+    """Whether a task may have checks and a judge; otherwise one that has is refused."""
+    programs: bool = False
+    """Whether the checks may call functions of this machine's (`program`)."""
+    limits: TaskLimits | None = None
+    """The largest limits of a task, besides `limits`."""
+    budget: Budget | None = None
+    """The largest budget of a task, besides `budget.task`."""
+
+
 class FleetSettings(Section):
     """A fleet: machines that do each other's subtasks."""
 
@@ -95,6 +117,8 @@ class FleetSettings(Section):
     on_machine_loss: Literal["wait", "ask", "fail"] = "wait"
     """The consequence for subtasks of a machine that is away: they wait for it, a person is asked whether to wait, or
     they fail. Work that is given up is cancelled there, when the machine is back; what it did before is not known."""
+    accept: AcceptSettings = AcceptSettings()
+    """The terms that tasks of other machines may set."""
     max_file_bytes: int = Field(default=100_000_000, ge=0)
     """The largest file that is sent between machines, in bytes."""
 

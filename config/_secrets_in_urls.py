@@ -23,7 +23,7 @@ _NAME = r"[\w.-]*(?:key|token|secret|passw|credential|authorization)[\w.-]*"
 _OPTION = re.compile(rf"-+{_NAME}", re.IGNORECASE)
 _NAMED = re.compile(rf"-*{_NAME}\s*[=:]\s*(?P<value>.+)", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(rf'"{_NAME}"\s*:\s*"(?P<value>(?:[^"\\]|\\.)+)"', re.IGNORECASE)
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:(?P<user>[^\s/?#]+)@)?[^\s?#]*(?:\?(?P<query>[^\s#]+))?", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]{0,40}://(?:(?P<user>[^\s/?#]+)@)?[^\s?#]*(?:\?(?P<query>[^\s#]+))?", re.IGNORECASE)
 _ITEM = re.compile(r"(?:(?P<name>[^=&]*)=)?(?P<value>[^&]+)")
 _SCHEME = re.compile(r"(?:basic|bearer|token)\s+(?P<value>.+)", re.IGNORECASE)
 

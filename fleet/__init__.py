@@ -20,7 +20,7 @@ from callboard.fleet._engine import (
 )
 from callboard.fleet._fleet_link import FleetLink, check_library
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
-from callboard.fleet._permissions import Permissions, authorization, machine_permissions, server_settings
+from callboard.fleet._permissions import authorization, machine_permissions, server_settings
 
 if TYPE_CHECKING:
     from callboard.fleet._machine_list import Durability, FleetListing, Presence, list_machines
@@ -42,7 +42,6 @@ __all__ = [
     "MemoryEngine",
     "MemoryHub",
     "NatsEngine",
-    "Permissions",
     "Presence",
     "QueueFullError",
     "StoredFile",

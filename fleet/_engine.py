@@ -7,11 +7,11 @@ value of each key, and tells who watches. Files are kept by the digest of their 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol
 
 from pydantic import Field, StringConstraints
 
-from callboard.messages import CallboardError, Value
+from callboard.messages import CallboardError, MachineName, Value
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -93,11 +93,10 @@ class StoredFile(Value):
     """Its size in bytes."""
     owner: str
     """The task or machine that it belongs to, and is deleted with."""
-
-    @property
-    def key(self) -> str:
-        """The name under which it is stored."""
-        return f"{self.owner}.{self.sha256}"
+    writer: MachineName
+    """The machine that has stored it."""
+    reader: MachineName | Literal[""] = ""
+    """The machine that it is for; empty: all of them."""
 
 
 class Delivery(Protocol):
@@ -199,8 +198,11 @@ class FleetEngine(Protocol):
         values and None are yielded again. It ends with the connection.
         """
 
-    async def store(self, path: Path, owner: str) -> StoredFile:
-        """Store a file, unless its owner has one with the same contents."""
+    async def store(self, path: Path, owner: str, reader: str = "") -> StoredFile:
+        """Store a file for another machine, or for all.
+
+        A file of the same owner with the same contents is not stored again.
+        """
 
     async def load(self, file: StoredFile, path: Path) -> None:
         """Write a stored file to a new path.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.config import HostLog
 from callboard.fleet._engine import EngineAwayError
 from callboard.fleet._machines import AWAY_SECONDS, Machine, Machines
+from callboard.fleet._own_name import OwnName
 from callboard.fleet._remote_targets import RemoteTargets
 from callboard.fleet._served_work import ServedWork
 from callboard.fleet._submitted_work import SubmittedWork
@@ -77,16 +78,17 @@ class FleetLink:
         self._settings = settings
         self._loop = loop
         self._emit = emit
-        name = settings.fleet.machine
-        self.machines = Machines(engine, name, self._tell_change, self._look_again)
+        self._own_name = OwnName(engine, settings.fleet.machine, journal.identity)
+        self.machines = Machines(
+            engine, settings.fleet.machine, self._tell_change, self._look_again, self._own_name.observe
+        )
         """The other machines."""
         self.targets = RemoteTargets(self.machines)
         """The surface that offers their targets."""
         self._files = TaskFiles(engine, settings, journal.artifacts)
         self.submitted = SubmittedWork(
             engine,
-            name,
-            journal.identity,
+            self._own_name,
             self._files,
             self.machines,
             post=post,
@@ -138,13 +140,18 @@ class FleetLink:
         self._loop.call(lambda: self.submitted.abandon(task_id))
 
     def serve(self, submitting: Submitting, targets: Callable[[], Iterable[Target]]) -> None:
-        """Do the work of other machines from now on."""
+        """Do the work of other machines from now on.
+
+        Raises:
+            SettingsError: If another machine has the name of this one.
+        """
         if self._served is None:
-            name = self._settings.fleet.machine
-            self._served = ServedWork(
-                self._engine, name, submitting, targets, files=self._files, settings=self._settings
+            served = ServedWork(
+                self._engine, self._own_name, submitting, targets, files=self._files, settings=self._settings
             )
-            self._start(self._served.run)
+            self._ends(served.claim(), None)
+            self._served = served
+            self._start(served.run)
 
     def drain(self, timeout: float | None = None) -> bool:
         """Begin no more work of other machines, and wait for the begun.

@@ -63,6 +63,7 @@ class Machines:
         name: str,
         on_change: Callable[[Machine], None],
         on_targets: Callable[[str], None] = lambda _: None,
+        on_own_state: Callable[[BucketEntry], None] = lambda _: None,
     ) -> None:
         """Create it.
 
@@ -71,11 +72,13 @@ class Machines:
             name: This machine.
             on_change: Called when a machine is away or back.
             on_targets: Called with a machine that has told its targets.
+            on_own_state: Called with a state under the name of this machine.
         """
         self._on_targets = on_targets
         self._engine = engine
         self._name = name
         self._on_change = on_change
+        self._on_own_state = on_own_state
         self._machines: dict[str, Machine] = {}
         self._pools: dict[str, Target] = {}
         """The targets that stand for pools, by the pool. One that was known stays, for work that names it."""
@@ -118,6 +121,8 @@ class Machines:
                 continue
             name, _, part = entry.key.partition(".")
             if name == self._name:
+                if part == STATE:
+                    self._on_own_state(entry)
                 continue
             try:
                 if part == STATE:

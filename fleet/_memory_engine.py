@@ -57,7 +57,7 @@ class MemoryHub:
         self.queues: dict[str, list[QueuedWork]] = collections.defaultdict(list)
         self.sent_ids: set[tuple[str, str]] = set()
         self.entries: dict[tuple[Bucket, str], BucketEntry] = {}
-        self.files: dict[str, bytes] = {}
+        self.files: dict[tuple[str, ...], bytes] = {}
         self.listeners: dict[MemoryEngine, Callable[[], object]] = {}
         """The functions that tell connected engines of a change."""
         self._revisions = itertools.count(2)
@@ -268,11 +268,12 @@ class MemoryEngine:
         ]
         return sorted(changed_entries, key=lambda entry: entry.revision)
 
-    async def store(self, path: Path, owner: str) -> StoredFile:
+    async def store(self, path: Path, owner: str, reader: str = "") -> StoredFile:
         """Store a file."""
-        file, data = await asyncio.to_thread(describe_file, path, owner), await asyncio.to_thread(path.read_bytes)
+        file = await asyncio.to_thread(describe_file, path, owner, self._name, reader)
+        data = await asyncio.to_thread(path.read_bytes)
         with self.changing() as hub:
-            hub.files[file.key] = data
+            hub.files[_key(file)] = data
         return file
 
     async def load(self, file: StoredFile, path: Path) -> None:
@@ -283,7 +284,7 @@ class MemoryEngine:
             FileExistsError: If the path exists.
         """
         with self.locked() as hub:
-            data = hub.files.get(file.key)
+            data = hub.files.get(_key(file))
         if data is None:
             raise DamagedFileError.missing(file.name)
 
@@ -295,4 +296,8 @@ class MemoryEngine:
     async def discard(self, file: StoredFile) -> None:
         """Delete a stored file."""
         with self.changing() as hub:
-            hub.files.pop(file.key, None)
+            hub.files.pop(_key(file), None)
+
+
+def _key(file: StoredFile) -> tuple[str, ...]:
+    return file.reader, file.writer, file.owner, file.sha256

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, TypeVar
 
-from callboard.messages import TaskLimits
+from callboard.messages import Check, TaskLimits, TermSection
 
 if TYPE_CHECKING:
-    from callboard.config import Settings
+    from collections.abc import Iterable
+
+    from callboard.config import AcceptSettings, Settings
     from callboard.messages import Task
 
-REFUSED = ("secrets", "may_change", "model", "session", "key", "deadline", "priority")
+REFUSED = ("secrets", "session", "key", "deadline", "priority")
 """The terms of a task that another machine can't set here."""
+_ID = re.compile(r"r-[A-Za-z0-9]{1,60}")
+_TermsT = TypeVar("_TermsT", bound=TermSection)
 
 
 def narrowed(task: Task, sender: str, settings: Settings) -> Task:
-    """Return a task of another machine under the limits of this one.
+    """Return a task of another machine under the terms of this one.
 
-    Its limits are at most those of the settings. Its budget and its policy narrow those of the settings in any case.
-    The machine that sent it is among its labels, and so in each line of the log.
+    Its limits are at most those of the settings, and its limits, budget, model and files to change are at most those of
+    `fleet.accept`. Its policy narrows that of the settings in any case. The machine that sent it is among its labels,
+    and so in each line of the log.
 
     Args:
         task: The task, as the other machine sent it.
@@ -26,35 +33,108 @@ def narrowed(task: Task, sender: str, settings: Settings) -> Task:
         settings: The settings of this machine.
 
     Raises:
-        ValueError: If the task claims to be of another machine, or sets terms that only this machine sets.
+        ValueError: If the task claims to be of another machine, or sets terms that it may not set here.
     """
+    accept, machine = settings.fleet.accept, settings.fleet.machine
     if task.origin is None or task.origin.submitter != sender:
         msg = f"the task {task.id} says that it is of another machine than {sender}"
         raise ValueError(msg)
-    if not task.id.startswith("r-"):
+    if not is_foreign_id(task.id):
         msg = f"the task id {task.id!r} is not one of another machine's: those begin with r-"
+        raise ValueError(msg)
+    if accept.machines != "all" and sender not in accept.machines:
+        msg = f"the machine {machine} does no work of {sender} (fleet.accept.machines there)"
         raise ValueError(msg)
     defaults = type(task).model_fields
     terms = [name for name in REFUSED if getattr(task, name) != defaults[name].get_default(call_default_factory=True)]
     if terms:
         msg = f"the task {task.id} sets {', '.join(terms)}, which only this machine sets"
         raise ValueError(msg)
-    programs = [check for check in task.all_checks if check.program is not None]
-    if programs:
+    _check_checks(task, accept)
+    limits = _least(task.limits, accept.limits)
+    return task.model_copy(
+        update={
+            "limits": _narrower(limits, settings),
+            "budget": _least(task.budget, accept.budget),
+            "may_change": tuple(_files_to_change(task, settings)),
+            "labels": {"submitter": sender},
+            **_models(task, accept),
+        }
+    )
+
+
+def is_foreign_id(task_id: str) -> bool:
+    """Return whether an id is one of tasks of other machines."""
+    return _ID.fullmatch(task_id) is not None
+
+
+def refused_targets(task: Task, offered_ids: Iterable[str]) -> str:
+    """Return why a task may not work where it says; empty if it may.
+
+    A target may also be named otherwise than by its id, and a step without one leaves the choice to a model, so only
+    the ids of offered targets do.
+    """
+    names = [step.target for step in task.plan] if task.plan else [task.target]
+    others = [name or "any target" for name in names if name not in set(offered_ids)]
+    return f"the machine offers no {', '.join(others)} (fleet.accept.targets there)" if others else ""
+
+
+def _check_checks(task: Task, accept: AcceptSettings) -> None:
+    """Check that a task has the kinds of checks that it may have.
+
+    Raises:
+        ValueError: If it has others.
+    """
+    checks: tuple[Check, ...] = task.all_checks
+    if not accept.checks and (checks or task.judge is not None):
+        msg = f"the task {task.id} has checks, which this machine does not take (fleet.accept.checks)"
+        raise ValueError(msg)
+    if not accept.programs and any(check.program is not None for check in checks):
         msg = f"the task {task.id} has a check that runs a program, which only this machine's own tasks may"
         raise ValueError(msg)
-    return task.model_copy(update={"limits": _narrower(task.limits, settings), "labels": {"submitter": sender}})
+
+
+def _models(task: Task, accept: AcceptSettings) -> dict[str, object]:
+    """Return the fields of a task that name models, without those that do not count here.
+
+    Raises:
+        ValueError: If it names one that is not accepted.
+    """
+    if not accept.models:
+        return {"model": None, "judge": task.judge and task.judge.model_copy(update={"model": None})}
+    others = [name for name in task.models if name not in accept.models]
+    if others:
+        msg = f"the task {task.id} names the model {others[0]}, which this machine does not take (fleet.accept.models)"
+        raise ValueError(msg)
+    return {}
+
+
+def _files_to_change(task: Task, settings: Settings) -> Iterable[str]:
+    """Yield the files that a task may change, which are here."""
+    workspace = settings.documents.workspace
+    if workspace is None:
+        return
+    for name in task.may_change:
+        is_accepted = any(fnmatchcase(name, pattern) for pattern in settings.fleet.accept.may_change)
+        if is_accepted and ".." not in name.split("/") and (settings.path(workspace) / name).is_file():
+            yield name
+
+
+def _least(first: _TermsT | None, second: _TermsT | None) -> _TermsT | None:
+    """Return the smaller one of each limit."""
+    if first is None or second is None:
+        return first or second
+    limits = {
+        name: min((value for value in (getattr(first, name), getattr(second, name)) if value is not None), default=None)
+        for name in type(first).model_fields
+    }
+    return first.model_copy(update=limits)
 
 
 def _narrower(limits: TaskLimits | None, settings: Settings) -> TaskLimits | None:
     """Return limits of which none is larger than that of the settings."""
     if limits is None:
         return None
-    order_limits = {name: value for name, value in limits if value is not None}
-    machine_limits = {name: getattr(settings.limits, name) for name in order_limits}
-    return TaskLimits(
-        **{
-            name: value if machine_limits[name] is None else min(value, machine_limits[name])
-            for name, value in order_limits.items()
-        }
+    return _least(
+        limits, TaskLimits(**{name: getattr(settings.limits, name) for name, value in limits if value is not None})
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
     from callboard.config import Settings
+
+_SEED = re.compile(r"^SU[A-Z2-7]{56}$", re.MULTILINE)
 
 
 def make_engine(settings: Settings) -> NatsEngine:
@@ -35,8 +38,13 @@ def connection_options(settings: Settings) -> dict[str, Any]:
     try:
         if fleet.credentials is not None:
             path = settings.path(fleet.credentials)
-            is_seed = path.read_text(encoding="ascii").startswith("SU")
-            options["nkeys_seed" if is_seed else "user_credentials"] = str(path)
+            text = path.read_text(encoding="ascii")
+            if _SEED.search(text) is None:
+                msg = (
+                    f"fleet.credentials: {path} has no key: it needs the seed of a user's key (SU...), or a .creds file"
+                )
+                raise SettingsError(msg)
+            options["user_credentials" if "USER JWT" in text else "nkeys_seed"] = str(path)
         if (fleet.url or "").startswith("tls:"):
             options["tls"] = ssl.create_default_context(cafile=None if fleet.ca is None else settings.path(fleet.ca))
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
 """The engine on a server of NATS with JetStream.
 
-Work is in a stream with the retention of a work queue, one subject for each queue. Buckets and files are JetStream's
-key-value and object stores. Any server from 2.9 on has them.
+Work is in a stream with the retention of a work queue, one subject for each queue. Buckets are JetStream's key-value
+stores. Any server from 2.9 on has them.
 """
 
 from __future__ import annotations
@@ -10,70 +10,98 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import MsgAlreadyAckdError
 from nats.errors import TimeoutError as NoWorkError
-from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import (
     APIError,
     BadRequestError,
-    DigestMismatchError,
     KeyNotFoundError,
     KeyWrongLastSequenceError,
     NoStreamResponseError,
     NotFoundError,
-    ObjectNotFoundError,
-    ServerError,
     ServiceUnavailableError,
 )
-from nats.js.errors import Error as StreamError
+from nats.js.kv import KV_OP, KeyValue
 
 from callboard.fleet._engine import (
     ACK_SECONDS,
     Bucket,
     BucketEntry,
     ConflictError,
-    DamagedFileError,
     EngineAwayError,
     QueueFullError,
-    StoredFile,
 )
-from callboard.fleet._permissions import inbox
-from callboard.fleet._stored_files import describe_file, write_checked
+from callboard.fleet._nats_client import RETRY_SECONDS, answering, connect
+from callboard.fleet._nats_files import FILES_CONFIG, NatsFiles
+from callboard.fleet._nats_reader import FETCH_SECONDS, JetStream, StreamReader, apart
+from callboard.fleet._permissions import API, inbox
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
     from pathlib import Path
 
+    from nats.aio.client import Client
     from nats.aio.msg import Msg
     from nats.js import JetStreamContext
-    from nats.js.kv import KeyValue
-    from nats.js.object_store import ObjectStore
+
+    from callboard.fleet._engine import StoredFile
 
 WORK_STREAM = "callboard-work"
 _WORK_SUBJECT = "callboard.work"
-_FILES = "callboard-files"
 _ANSWER_SECONDS = 5.0
-_CONNECT_SECONDS = 10.0
-_RETRY_SECONDS = 0.25
-_PING_SECONDS = 5
-"""The interval of pings: after two without an answer, the connection is made again."""
-_FETCH_SECONDS = 30.0
-_BYTES_A_SECOND = 1_000_000
-"""The slowest transfer of a file that counts as one that goes on."""
 _MOST_WORK = 10_000
 _SAME_WORK_SECONDS = 120.0
 _MARKER_SECONDS = 600.0
 """The time that a server keeps the marker of a deleted key."""
-_ENDED = object()
 _QUEUE_IS_FULL = 10077
 """The server's code for a subject with as many messages as it may have."""
+_IS_THERE = 10058
+"""The server's code for a stream that exists, with other settings."""
 
 
-def _bucket_name(bucket: Bucket) -> str:
-    return f"callboard-{bucket}"
+def _subject_of(bucket: Bucket) -> str:
+    return f"$KV.callboard-{bucket}"
+
+
+def _stream_of(bucket: Bucket) -> str:
+    return f"KV_callboard-{bucket}"
+
+
+def _bucket_config(bucket: Bucket) -> StreamConfig:
+    """Return the settings of a key-value store, whose last values may be read by their subjects."""
+    return StreamConfig(
+        name=_stream_of(bucket),
+        subjects=[f"{_subject_of(bucket)}.>"],
+        max_msgs_per_subject=1,
+        discard=DiscardPolicy.NEW,
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+        allow_direct=True,
+        allow_msg_ttl=True,
+    )
+
+
+_WORK_CONFIG = StreamConfig(
+    name=WORK_STREAM,
+    subjects=[f"{_WORK_SUBJECT}.>"],
+    retention=RetentionPolicy.WORK_QUEUE,
+    duplicate_window=_SAME_WORK_SECONDS,
+    discard=DiscardPolicy.NEW,
+    discard_new_per_subject=True,
+)
+
+
+async def _make(context: JetStreamContext, config: StreamConfig) -> None:
+    """Make a stream, or give the one of its name these settings."""
+    try:
+        await context.add_stream(config)
+    except BadRequestError as error:
+        if error.err_code != _IS_THERE:
+            raise
+        await context.update_stream(config)
 
 
 async def set_up(url: str, machines: Iterable[str] = (), **options: Any) -> str:
@@ -90,38 +118,18 @@ async def set_up(url: str, machines: Iterable[str] = (), **options: Any) -> str:
     Raises:
         EngineAwayError: If the server does not answer.
     """
-    client = await _connect(url, allow_reconnect=False, **options)
+    client = await connect(url, allow_reconnect=False, **options)
     try:
-        with _answering():
+        with answering():
             stream = client.jetstream(timeout=_ANSWER_SECONDS)
-            await stream.add_stream(
-                StreamConfig(
-                    name=WORK_STREAM,
-                    subjects=[f"{_WORK_SUBJECT}.>"],
-                    retention=RetentionPolicy.WORK_QUEUE,
-                    duplicate_window=_SAME_WORK_SECONDS,
-                    max_msgs_per_subject=_MOST_WORK,
-                    discard=DiscardPolicy.NEW,
-                    discard_new_per_subject=True,
-                )
-            )
-            for bucket in Bucket:
-                await _make_bucket(stream, _bucket_name(bucket))
-            await stream.create_object_store(_FILES)
+            for config in (*map(_bucket_config, Bucket), FILES_CONFIG):
+                await _make(stream, config)
+            await _make(stream, _WORK_CONFIG.evolve(max_msgs_per_subject=_MOST_WORK))  # last: with it, all are there
             for machine in machines:
                 await stream.add_consumer(WORK_STREAM, _queue_config(machine, ACK_SECONDS))
         return _version(client)
     finally:
         await client.close()
-
-
-async def _make_bucket(stream: JetStreamContext, name: str) -> None:
-    """Create a bucket; have one of an older server forget deleted keys."""
-    try:
-        await stream.create_key_value(bucket=name)
-    except BadRequestError:
-        info = await stream.stream_info(f"KV_{name}")
-        await stream.update_stream(info.config.evolve(allow_msg_ttl=True))
 
 
 def _queue_config(machine: str, ack_seconds: float) -> ConsumerConfig:
@@ -160,17 +168,17 @@ class NatsDelivery:
 
     async def done(self) -> None:
         """Remove it from the queue."""
-        with _answering(), contextlib.suppress(MsgAlreadyAckdError):
+        with answering(), contextlib.suppress(MsgAlreadyAckdError):
             await self._message.ack_sync(timeout=_ANSWER_SECONDS)
 
     async def keep(self) -> None:
         """Postpone another delivery."""
-        with _answering():
+        with answering():
             await self._message.in_progress()
 
     async def give_back(self, seconds: float = 0.0) -> None:
         """Deliver it again after some time."""
-        with _answering():
+        with answering():
             await self._message.nak(delay=seconds or None)
 
 
@@ -196,9 +204,10 @@ class NatsEngine:
         self._is_open = False
         self._client: Client | None = None
         """The connection; None until the first attempt has succeeded."""
+        self._jetstream: JetStream
         self._stream: JetStreamContext
         self._buckets: dict[Bucket, KeyValue] = {}
-        self._files: ObjectStore
+        self._files: NatsFiles
         self._queues: dict[str, JetStreamContext.PullSubscription] = {}
         """The subscriptions of queues, by name."""
         self._reconnected = asyncio.Event()
@@ -236,13 +245,10 @@ class NatsEngine:
         self._queues.clear()
         if self._makes_streams:
             await set_up(self._url, **self._options)
-        self._client = client = await _connect(self._url, reconnected_cb=self._on_reconnect, **self._options)
-        self._stream = client.jetstream(timeout=_ANSWER_SECONDS)
+        self._client = client = await connect(self._url, reconnected_cb=self._on_reconnect, **self._options)
         try:
-            with _answering():
-                await self._stream.stream_info(WORK_STREAM)
-                self._buckets = {bucket: await self._stream.key_value(_bucket_name(bucket)) for bucket in Bucket}
-                self._files = await self._stream.object_store(_FILES)
+            with answering():
+                self._jetstream = await _jetstream(client)
         except NotFoundError as error:
             await client.close()
             msg = f"the server at {self._url} has no streams of a fleet: callboard fleet setup makes them"
@@ -250,6 +256,14 @@ class NatsEngine:
         except BaseException:
             await client.close()
             raise
+        self._stream = self._jetstream.context
+        self._buckets = {
+            bucket: KeyValue(
+                f"callboard-{bucket}", _stream_of(bucket), f"{_subject_of(bucket)}.", js=self._stream, direct=True
+            )
+            for bucket in Bucket
+        }
+        self._files = NatsFiles(self._jetstream, self._name)
         self._is_open = True
 
     async def close(self) -> None:
@@ -270,7 +284,7 @@ class NatsEngine:
         if not self._is_open:
             msg = "the server of the fleet was not reached yet"
             raise EngineAwayError(msg)
-        with _answering():
+        with answering():
             yield
 
     async def _on_reconnect(self) -> None:
@@ -298,10 +312,10 @@ class NatsEngine:
             try:
                 return NatsDelivery(await self._next_message(queue))
             except NoWorkError:
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
             except (EngineAwayError, NatsError):
                 self._queues.pop(queue, None)  # its consumer may be gone with what the server kept
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _next_message(self, queue: str) -> Msg:
         """Fetch a message.
@@ -312,20 +326,8 @@ class NatsEngine:
         Raises:
             NoWorkError: If there is none for a time, or after a reconnection.
         """
-        reconnected = asyncio.ensure_future(self._reconnected.wait())
-        fetch: asyncio.Future[list[Msg]] | None = None
-        try:
-            subscription = self._queues.get(queue) or await self._subscribe(queue)
-            fetch = asyncio.ensure_future(subscription.fetch(1, timeout=_FETCH_SECONDS))
-            await asyncio.wait({fetch, reconnected}, return_when=asyncio.FIRST_COMPLETED)
-            if not fetch.done():
-                raise NoWorkError
-            return fetch.result()[0]
-        finally:
-            reconnected.cancel()
-            if fetch is not None:
-                fetch.cancel()
-                await asyncio.gather(fetch, return_exceptions=True)  # it may end with an error of its own
+        subscription = self._queues.get(queue) or await self._subscribe(queue)
+        return (await apart(subscription.fetch(1, timeout=FETCH_SECONDS), self._reconnected))[0]
 
     async def _subscribe(self, queue: str) -> JetStreamContext.PullSubscription:
         with self._calling():
@@ -385,43 +387,33 @@ class NatsEngine:
     async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
         """Yield the values of keys, then None, then each change."""
         while self._is_open:
-            reconnected = asyncio.ensure_future(self._reconnected.wait())
-            try:
-                with self._calling():
-                    watcher = await self._buckets[bucket].watch(f"{prefix}.>" if prefix else ">")
-            except EngineAwayError:
-                reconnected.cancel()
-                await asyncio.sleep(_RETRY_SECONDS)
-                continue
-            update: asyncio.Future[Any] | None = None
-            try:
-                while not reconnected.done():
-                    update = asyncio.ensure_future(anext(watcher, _ENDED))
-                    await asyncio.wait({update, reconnected}, return_when=asyncio.FIRST_COMPLETED)
-                    entry: Any = update.result() if update.done() else _ENDED
-                    if entry is _ENDED:  # also if the connection was closed
-                        break
-                    if entry is None:
-                        yield None
-                    else:
-                        yield BucketEntry(entry.key, None if entry.operation else entry.value, entry.revision or 0)
-            finally:
-                reconnected.cancel()
-                if update is not None:
-                    update.cancel()
-                with contextlib.suppress(EngineAwayError), self._calling():
-                    await watcher.stop()  # type: ignore[no-untyped-call]
+            entries = self._watch_once(bucket, f"{_subject_of(bucket)}.{f'{prefix}.' if prefix else ''}>")
+            async with contextlib.aclosing(entries):
+                with contextlib.suppress(EngineAwayError, NatsError):  # also after a reconnection
+                    async for entry in entries:
+                        yield entry
+            if self._is_open:
+                await asyncio.sleep(RETRY_SECONDS)
 
-    async def store(self, path: Path, owner: str) -> StoredFile:
-        """Store a file."""
-        file = await asyncio.to_thread(describe_file, path, owner)
+    async def _watch_once(self, bucket: Bucket, subject: str) -> AsyncGenerator[BucketEntry | None]:
+        """Watch until the connection is lost."""
         with self._calling():
-            try:
-                await self._files.get_info(file.key)
-            except ObjectNotFoundError:
-                with await asyncio.to_thread(path.open, "rb") as stream:
-                    await self._files.put(file.key, stream)
-        return file
+            reader = await StreamReader.begin(
+                self._jetstream, _stream_of(bucket), subject, DeliverPolicy.LAST_PER_SUBJECT
+            )
+        try:
+            async for message in reader.read_pending():
+                yield _entry_of(bucket, message)
+            yield None
+            while True:
+                yield _entry_of(bucket, await apart(reader.next_message(), self._reconnected))
+        finally:
+            await reader.end()
+
+    async def store(self, path: Path, owner: str, reader: str = "") -> StoredFile:
+        """Store a file."""
+        with self._calling():
+            return await self._files.store(path, owner, reader)
 
     async def load(self, file: StoredFile, path: Path) -> None:
         """Write a stored file to a new path.
@@ -430,78 +422,29 @@ class NatsEngine:
             DamagedFileError: If its contents do not match its digest, or it is no longer stored.
             FileExistsError: If the path exists.
         """
-
-        async def write(spare: Path) -> None:
-            with await asyncio.to_thread(spare.open, "xb") as stream:
-                async with asyncio.timeout(_FETCH_SECONDS + file.size / _BYTES_A_SECOND):
-                    await self._files.get(file.key, writeinto=stream)
-
-        try:
-            with self._calling():
-                await write_checked(file, path, write)
-        except ObjectNotFoundError as error:
-            raise DamagedFileError.missing(file.name) from error
-        except DigestMismatchError as error:
-            raise DamagedFileError.changed(file.name) from error
+        with self._calling():
+            await self._files.load(file, path)
 
     async def discard(self, file: StoredFile) -> None:
         """Delete a stored file."""
-        with self._calling(), contextlib.suppress(NotFoundError):
-            await self._files.delete(file.key)
+        with self._calling():
+            await self._files.discard(file)
 
 
-async def _connect(url: str, **options: Any) -> Client:
-    async def ignore(_error: Exception) -> None:
-        """Ignore an error of the connection: the calls that it concerns fail."""
+def _entry_of(bucket: Bucket, message: Msg) -> BucketEntry:
+    key = message.subject.removeprefix(f"{_subject_of(bucket)}.")
+    is_deleted = KV_OP in (message.headers or {})
+    return BucketEntry(key, None if is_deleted else message.data, message.metadata.sequence.stream)
 
-    settings: dict[str, Any] = {
-        "max_reconnect_attempts": -1,
-        "reconnect_time_wait": _RETRY_SECONDS,
-        "ping_interval": _PING_SECONDS,
-        **options,
-    }
-    client = Client()
+
+async def _jetstream(client: Client) -> JetStream:
+    """Return the streams as the account of a machine has them, or else as their own account has."""
+    own, usual = (
+        JetStream(client, client.jetstream(prefix=api, timeout=_ANSWER_SECONDS), api) for api in (API, "$JS.API")
+    )
     try:
-        with _answering():
-            await asyncio.wait_for(client.connect(url, error_cb=ignore, **settings), _CONNECT_SECONDS)
-    except BaseException:
-        await client.close()
-        raise
-    return client
-
-
-@contextlib.contextmanager
-def _answering() -> Iterator[None]:
-    """Turn all errors of an absent server into one.
-
-    The library swallows a cancel that comes while it waits for a connection, so it is raised again here.
-
-    Raises:
-        EngineAwayError: If one is raised.
-        CancelledError: If the task was cancelled meanwhile.
-    """
-    try:
-        with _translated():
-            yield
-    finally:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise asyncio.CancelledError
-
-
-@contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError:
-        raise
-    except (OSError, TimeoutError, NoStreamResponseError, ServerError, ServiceUnavailableError) as error:
-        raise EngineAwayError(_reason(error)) from error
-    except StreamError:
-        raise
-    except NatsError as error:
-        raise EngineAwayError(_reason(error)) from error
-
-
-def _reason(error: BaseException) -> str:
-    return f"the server of the fleet does not answer ({str(error) or type(error).__name__})"
+        await own.context.stream_info(WORK_STREAM)
+    except (NoStreamResponseError, ServiceUnavailableError):
+        await usual.context.stream_info(WORK_STREAM)
+        return usual
+    return own

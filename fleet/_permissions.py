@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -12,39 +12,33 @@ from callboard.messages import MachineName
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_WATCHED = tuple(Bucket)
 _API = "$JS.API"
+API = "callboard.api"
+"""The prefix of these requests on a machine's own account, which has a JetStream of its own under the usual one."""
 _WORK = "callboard-work"
-_FILES = "callboard-files"
+FILES = "callboard-files"
+FILE_SUBJECT = "callboard.files"
+ALL_MACHINES = "_"
+"""The reader of files that all machines may read; no machine has this name."""
 _NAME: TypeAdapter[str] = TypeAdapter(MachineName)
-
-
-class Permissions(NamedTuple):
-    """The subjects of one machine; all others are refused."""
-
-    publish: tuple[str, ...]
-    subscribe: tuple[str, ...]
-
-
-def machine_permissions(name: str) -> Permissions:
-    """Compute the permissions of a machine.
-
-    It may take work from its own queue, send work in its own name, and write the entries of buckets that it is to
-    write. It may neither make nor delete a stream, nor make a consumer of the queues.
-
-    Raises:
-        ValueError: If it is no name of a machine.
-    """
-    _NAME.validate_python(name)
-    return Permissions(
-        publish=(*_work_subjects(name), *_entry_subjects(name), *_reading_subjects(), *_file_subjects()),
-        subscribe=(f"{inbox(name)}.>",),
-    )
 
 
 def inbox(name: str) -> str:
     """Return the prefix of the subjects at which a machine gets answers."""
     return f"_INBOX.{name}"
+
+
+def machine_permissions(name: str) -> tuple[str, ...]:
+    """Compute the subjects to which a machine may send; all others are refused.
+
+    It may take work from its own queue, send work in its own name, and write and read the entries of buckets and the
+    files that it is to write and read. It may neither make nor delete a stream, nor make a consumer of the queues.
+
+    Raises:
+        ValueError: If it is no name of a machine.
+    """
+    _NAME.validate_python(name)
+    return (*_work_subjects(name), *_entry_subjects(name), *_reading_subjects(name), *_file_subjects(name))
 
 
 def _work_subjects(name: str) -> tuple[str, ...]:
@@ -74,25 +68,56 @@ def _entry_subjects(name: str) -> tuple[str, ...]:
     )
 
 
-def _reading_subjects() -> tuple[str, ...]:
-    streams = [f"KV_callboard-{bucket}" for bucket in _WATCHED]
+def _reading_subjects(name: str) -> tuple[str, ...]:
+    """Return the requests that read entries: all of machines, and those that begin with the name."""
+    watched = {
+        Bucket.MACHINES: ">",
+        Bucket.SIGNALS: f"{name}.>",
+        Bucket.REQUESTS: f"{name}.>",
+        Bucket.RESULTS: f"{name}.>",
+        Bucket.CLAIMS: f"{name}.>",
+    }
     return (
-        *(f"{_API}.STREAM.INFO.KV_callboard-{bucket}" for bucket in Bucket),
-        *(f"{_API}.{call}.{stream}" for stream in streams for call in ("STREAM.MSG.GET", "CONSUMER.CREATE")),
-        *(subject for stream in streams for subject in (f"{_API}.CONSUMER.INFO.{stream}.*", f"$JS.FC.{stream}.>")),
+        *(
+            subject
+            for bucket, keys in watched.items()
+            for subject in _stream_reading(f"KV_callboard-{bucket}", f"$KV.callboard-{bucket}.{keys}")
+        ),
+        *(
+            _last_value(f"KV_callboard-{bucket}", f"$KV.callboard-{bucket}.*.{name}.*")
+            for bucket in (Bucket.SIGNALS, Bucket.CLAIMS)
+        ),
     )
 
 
-def _file_subjects() -> tuple[str, ...]:
-    stream = f"OBJ_{_FILES}"
-    calls = ("STREAM.INFO", "STREAM.MSG.GET", "STREAM.PURGE", "CONSUMER.CREATE")
+def _stream_reading(stream: str, subject: str) -> tuple[str, ...]:
+    """Return the requests that read a subject of a stream.
+
+    The names of consumers are random, so that a machine does not know those of others.
+    """
     return (
-        f"{_API}.STREAM.NAMES",
-        f"$O.{_FILES}.>",
-        f"{_API}.DIRECT.GET.{stream}.>",
-        *(f"{_API}.{call}.{stream}" for call in calls),
-        f"{_API}.CONSUMER.INFO.{stream}.*",
-        f"$JS.FC.{stream}.>",
+        f"{_API}.CONSUMER.CREATE.{stream}.*.{subject}",
+        f"{_API}.CONSUMER.MSG.NEXT.{stream}.*",
+        f"{_API}.CONSUMER.DELETE.{stream}.*",
+        _last_value(stream, subject),
+    )
+
+
+def _last_value(stream: str, subject: str) -> str:
+    return f"{_API}.DIRECT.GET.{stream}.{subject}"
+
+
+def _file_subjects(name: str) -> tuple[str, ...]:
+    """Return the requests for the files that a machine has written, or that are for it."""
+    return (
+        f"{FILE_SUBJECT}.*.{name}.*",
+        f"{FILE_SUBJECT}.{name}.*.*",
+        *dict.fromkeys(
+            subject
+            for reader in (name, ALL_MACHINES)
+            for subject in _stream_reading(FILES, f"{FILE_SUBJECT}.{reader}.*.*")
+        ),
+        _last_value(FILES, f"{FILE_SUBJECT}.*.{name}.*"),
     )
 
 
@@ -123,29 +148,63 @@ tls {{                            # leave it out on 127.0.0.1
 """
 
 
+_HUB = "callboard"
+"""The account that has the streams."""
+_SERVICES = (
+    "callboard.work.>",
+    "callboard.files.>",
+    "$KV.>",
+    f"{_API}.STREAM.INFO.*",
+    f"{_API}.CONSUMER.INFO.*.*",
+    f"{_API}.CONSUMER.CREATE.>",
+    f"{_API}.CONSUMER.DELETE.*.*",
+    f"{_API}.DIRECT.GET.>",
+    "$JS.ACK.>",
+)
+_SERVICE_OF_MESSAGES = f"{_API}.CONSUMER.MSG.NEXT.*.*"
+
+
+def services() -> tuple[tuple[str, str], ...]:
+    """Return the subjects that the account with the streams offers to the others, with the kind of answer."""
+    return *((subject, "singleton") for subject in _SERVICES), (_SERVICE_OF_MESSAGES, "stream")
+
+
 def authorization(machines: Iterable[str]) -> str:
     """Return the settings of a server that name the machines.
 
+    Each has an account of its own. Permissions in one account would not do: the server sends its answer to any subject
+    that a request names, so that a machine could have it write an entry for another. Between accounts, the answer
+    reaches the account of the request alone.
+
     The public key of each is still to be filled in.
     """
-    users = "\n".join(_user(name) for name in machines)
+    accounts = "\n".join(map(_account, machines))
+    exports = "\n".join(f'      {{ service: "{subject}", response_type: {kind} }}' for subject, kind in services())
     return f"""\
-authorization {{
-  users: [
-    {{ nkey: "PUBLIC KEY OF WHO RUNS callboard fleet setup" }}
-{users}
-  ]
+accounts {{
+  {_HUB} {{
+    jetstream: enabled
+    users: [{{ nkey: "PUBLIC KEY OF WHO RUNS callboard fleet setup" }}]
+    exports: [
+{exports}
+    ]
+  }}
+{accounts}
 }}
 """
 
 
-def _user(name: str) -> str:
-    permissions = machine_permissions(name)
-    publish, subscribe = ("".join(f'\n          "{subject}"' for subject in subjects) for subjects in permissions)
+def _account(name: str) -> str:
+    imports = "\n".join(map(_import, machine_permissions(name)))
     return f"""\
-    {{ nkey: "PUBLIC KEY OF {name}", permissions: {{
-        publish: [{publish}
-        ]
-        subscribe: [{subscribe}
-        ]
-    }} }}"""
+  machine-{name} {{
+    users: [{{ nkey: "PUBLIC KEY OF {name}" }}]
+    imports: [
+{imports}
+    ]
+  }}"""
+
+
+def _import(subject: str) -> str:
+    own_name = f', to: "{API}{subject.removeprefix(_API)}"' if subject.startswith(f"{_API}.") else ""
+    return f'      {{ service: {{ account: {_HUB}, subject: "{subject}" }}{own_name} }}'

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import importlib.metadata
 import time
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard.config import HostLog
 from callboard.fleet._claims import claim_key, start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
-from callboard.fleet._machines import STATE, TARGETS
-from callboard.fleet._narrowed_orders import narrowed
+from callboard.fleet._machines import TARGETS
+from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result
 from callboard.fleet._work_messages import (
@@ -35,6 +36,7 @@ from callboard.messages import (
     EventName,
     NotWaitingError,
     Outcome,
+    SettingsError,
     SupervisorStoppedError,
     TaskResult,
     UnknownTaskError,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
     from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine, StoredFile
+    from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
     from callboard.fleet._work_messages import Verdict
     from callboard.messages import Target, Task, Value
@@ -96,7 +99,7 @@ class ServedWork:
     def __init__(
         self,
         engine: FleetEngine,
-        name: str,
+        own_name: OwnName,
         submitting: Submitting,
         targets: Callable[[], Iterable[Target]],
         *,
@@ -107,14 +110,15 @@ class ServedWork:
 
         Args:
             engine: The connection.
-            name: This machine.
+            own_name: The name of this machine.
             submitting: Where tasks are submitted.
             targets: Lists the targets that other machines may give work. It may block.
             files: Moves the files of tasks.
             settings: The settings of this machine, which orders only narrow.
         """
         self._engine = engine
-        self._name = name
+        self._own_name = own_name
+        self._name = own_name.name
         self._submitting = submitting
         self._targets = targets
         self._files = files
@@ -149,6 +153,21 @@ class ServedWork:
             for work in self._works.values():
                 work.cancel()
 
+    async def claim(self) -> None:
+        """Take the name of this machine.
+
+        Without the engine, it is taken later.
+
+        Raises:
+            SettingsError: If another machine has it.
+        """
+        with contextlib.suppress(EngineAwayError):
+            while not self._own_name.is_held.is_set():
+                await self._publish_state()
+                if self._own_name.taken:
+                    raise SettingsError(self._own_name.taken)
+                await asyncio.sleep(0 if self._own_name.is_held.is_set() else BEAT_SECONDS / 4)
+
     async def drain(self) -> None:
         """Begin no more work, and wait for the begun."""
         self._is_draining = True
@@ -157,21 +176,27 @@ class ServedWork:
 
     async def leave(self) -> None:
         """Tell the other machines that this one was stopped."""
-        with contextlib.suppress(EngineAwayError):
-            await self._publish_state(left=True)
+        if self._own_name.is_held.is_set():
+            with contextlib.suppress(EngineAwayError):
+                await self._publish_state(left=True)
 
     async def _publish(self) -> None:
         """Repeat this machine's state, and tell its targets when they change."""
         while True:
             with contextlib.suppress(EngineAwayError):
                 await self._publish_state()
-                await self._publish_targets()
+                if self._own_name.is_held.is_set():
+                    await self._publish_targets()
+                else:
+                    self._published = None
             await asyncio.sleep(BEAT_SECONDS)
 
     async def _publish_state(self, *, left: bool = False) -> None:
         self._beat += 1
         state = MachineState(
             callboard=importlib.metadata.version("callboard"),
+            identity=self._own_name.identity,
+            since=self._own_name.since,
             beat=self._beat,
             at=time.time(),
             running=self.running,
@@ -179,18 +204,30 @@ class ServedWork:
             draining=self._is_draining,
             left=left,
         )
-        await self._engine.put(Bucket.MACHINES, f"{self._name}.{STATE}", state.model_dump_json().encode())
+        await self._own_name.beat(state)
 
     async def _publish_targets(self) -> None:
-        targets = tuple(await asyncio.to_thread(self._targets))
+        targets = await asyncio.to_thread(self._offered)
         if targets != self._published:
             body = await pack(
                 self._engine,
-                MachineTargets(machine=self._name, targets=targets, labels=self._settings.fleet.labels),
+                MachineTargets(machine=self._name, targets=targets, labels=self._labels()),
                 self._name,
             )
             await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
             self._published = targets
+
+    def _offered(self) -> tuple[Target, ...]:
+        """Return the targets that other machines may give work. May block."""
+        patterns = self._settings.fleet.accept.targets
+        return tuple(
+            target for target in self._targets() if any(fnmatchcase(target.id, pattern) for pattern in patterns)
+        )
+
+    def _labels(self) -> dict[str, str]:
+        """Return the labels, which stand for any target: none if not all targets are offered."""
+        fleet = self._settings.fleet
+        return fleet.labels if fleet.accept.targets == ("*",) else {}
 
     async def _receive(self) -> None:
         """Take work from the queue, in its order and one by one.
@@ -199,7 +236,7 @@ class ServedWork:
         """
         while not self._is_draining:
             await self._slots.acquire()
-            delivery = await self._engine.receive(self._name)
+            delivery = await self._received()
             if self._is_draining:  # since the wait for it began
                 await delivery.give_back()
                 return
@@ -215,6 +252,14 @@ class ServedWork:
                     self._slots.release()
             if work is not None:
                 work.add_done_callback(lambda _: self._slots.release())
+
+    async def _received(self) -> Delivery:
+        """Wait for work, while this machine holds its name."""
+        while True:
+            await self._own_name.is_held.wait()
+            delivery = await self._own_name.while_held(self._engine.receive(self._name))
+            if delivery is not None:
+                return delivery
 
     async def _take(self, delivery: Delivery) -> asyncio.Task[None] | None:
         """Begin a piece of work; None if it is over already."""
@@ -252,7 +297,7 @@ class ServedWork:
             task = narrowed(order.task, delivery.sender, self._settings)
         except ValueError as error:
             _log.error("work from the machine %s is refused: %s", delivery.sender, error)
-            if _submitter(order.task) == delivery.sender:
+            if _submitter(order.task) == delivery.sender and is_foreign_id(order.task.id):
                 await self._publish_result(order.task, _not_begun(order.task, Outcome.FAILED, *Cause.chain(error)))
             return None
         return order.model_copy(update={"task": task})
@@ -272,6 +317,10 @@ class ServedWork:
             return None if signals is None and handle.done() else handle
         if signals is not None and signals.cancel is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
+        if self._settings.fleet.accept.targets != ("*",):
+            offered = await asyncio.to_thread(self._offered)
+            if reason := refused_targets(task, {target.id for target in offered}):
+                return _not_begun(task, Outcome.FAILED, Cause(reason=reason))
         try:
             paths = await self._files.take_in(files, task.id)
             self.task_ids.add(task.id)  # before its first step
@@ -336,13 +385,13 @@ class ServedWork:
         await self._publish_result(task, result)
 
     async def _publish_result(self, task: Task, result: TaskResult) -> None:
-        files = await self._files.send(result.artifacts, task.id)
+        files = await self._files.send(result.artifacts, task.id, _submitter(task))
         await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files))
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> None:
         """Tell the submitter of a task something."""
         key = f"{_submitter(task)}.{self._name}.{task.id}"
-        body = await repeat(lambda: pack(self._engine, value, task.id))
+        body = await repeat(lambda: pack(self._engine, value, task.id, _submitter(task)))
         await repeat(lambda: self._engine.put(bucket, key, body))
 
     async def _signals(self, task: Task) -> TaskSignals | None:

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def describe_file(path: Path, owner: str) -> StoredFile:
+def describe_file(path: Path, owner: str, writer: str, reader: str) -> StoredFile:
     """Return the name, digest and size of a file."""
+    digest, size = digest_of(path)
+    return StoredFile(name=path.name, sha256=digest, size=size, owner=owner, writer=writer, reader=reader)
+
+
+def digest_of(path: Path) -> tuple[str, int]:
+    """Return the digest and size of a file."""
     with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        return StoredFile(name=path.name, sha256=digest, size=stream.tell(), owner=owner)
+        return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
 
 
 async def write_checked(file: StoredFile, path: Path, write: Callable[[Path], Awaitable[None]]) -> None:
@@ -39,8 +44,7 @@ async def write_checked(file: StoredFile, path: Path, write: Callable[[Path], Aw
     spare = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         await write(spare)
-        written = await asyncio.to_thread(describe_file, spare, file.owner)
-        if (written.sha256, written.size) != (file.sha256, file.size):
+        if await asyncio.to_thread(digest_of, spare) != (file.sha256, file.size):
             raise DamagedFileError.changed(file.name)
         await asyncio.to_thread(publish_file, spare, path)
     finally:

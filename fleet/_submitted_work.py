@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from callboard.actors.states import Run
     from callboard.fleet._engine import BucketEntry, FleetEngine, StoredFile
     from callboard.fleet._machines import Machines
+    from callboard.fleet._own_name import OwnName
     from callboard.fleet._placements import Placement
     from callboard.fleet._task_files import TaskFiles
     from callboard.messages import Assign, Message, Target
@@ -143,8 +144,7 @@ class SubmittedWork:
     def __init__(
         self,
         engine: FleetEngine,
-        name: str,
-        journal_identity: str,
+        own_name: OwnName,
         files: TaskFiles,
         machines: Machines,
         *,
@@ -159,8 +159,7 @@ class SubmittedWork:
 
         Args:
             engine: The connection.
-            name: This machine.
-            journal_identity: The identity of this machine's journal: tasks of another journal are other tasks.
+            own_name: This machine, with the identity of its journal: tasks of another journal are other tasks.
             files: Moves the files of subtasks.
             machines: The other machines.
             post: Send the root a message.
@@ -175,14 +174,14 @@ class SubmittedWork:
         self._on_machine_loss = on_machine_loss
         self._files = files
         self._engine = engine
-        self._name = name
-        self._journal_identity = journal_identity
+        self._own_name = own_name
+        self._name = own_name.name
         self._post = post
         self._on_sent = on_sent
         self._on_placed = on_placed
         self._tasks: dict[str, SubmittedTask] = {}
         """The subtasks, by their ids on the other machines."""
-        self._placements = Placements(engine, name, machines, self._claim_changed)
+        self._placements = Placements(engine, own_name.name, machines, self._claim_changed)
 
     @property
     def tasks(self) -> tuple[SubmittedTask, ...]:
@@ -246,7 +245,7 @@ class SubmittedWork:
         """Return a subtask's record."""
         target = assign.target
         machine, binds = ("", {}) if target is None else (target.machine, target.binds)
-        source = f"{self._name}/{self._journal_identity}/{assign.run_id}"
+        source = f"{self._name}/{self._own_name.identity}/{assign.run_id}"
         task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
         task = SubmittedTask(
             machine,
@@ -270,6 +269,7 @@ class SubmittedWork:
         """Send a subtask or an answer; return the next request or end.
 
         Raises:
+            CallboardError: If another machine has the name of this one.
             HandedOnError: If it belongs to work of another machine.
             NoMachineError: If no machine of the fleet can do it.
             QueueFullError: If the other machine has too much work.
@@ -277,6 +277,8 @@ class SubmittedWork:
         if self._is_of_other(run.assign.task_id):
             raise HandedOnError.of(run.assign.task_id)
         task = await self._known(run.assign)
+        if self._own_name.taken and task.signals is None:
+            raise CallboardError(self._own_name.taken)
         if isinstance(run.last, Answer) and run.last.id == _away_id(run.assign):
             task.waits_anyway = run.last.texts != (GIVE_UP,)
             if not task.waits_anyway:
@@ -394,9 +396,10 @@ class SubmittedWork:
 
     async def _send(self, task: SubmittedTask, assign: Assign, terms: RemoteTerms) -> None:
         elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
-        files = await self._files.send((path for result in elsewhere for path in result.artifacts), task.task_id)
+        paths = (path for result in elsewhere for path in result.artifacts)
+        files = await self._files.send(paths, task.task_id, task.machine)
         order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files, claim=task.claim)
-        body = await repeat(lambda: pack(self._engine, order, task.task_id))
+        body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
         task.is_sent = True
         self._on_sent(task.machine)
@@ -540,6 +543,8 @@ def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: s
         judge=assign.judge,
         budget=terms.budget,
         policy=terms.policy,
+        model=terms.model,
+        may_change=terms.may_change,
         **work,
     )
 

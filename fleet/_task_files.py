@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from callboard.config import HostLog, own_folder
 from callboard.fleet._engine import DamagedFileError
 from callboard.fleet._repeated_calls import repeat
-from callboard.fleet._stored_files import describe_file
+from callboard.fleet._stored_files import digest_of
 from callboard.journal import safe_name
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TaskFiles:
         self._workspace = None if workspace is None else settings.path(workspace)
         self._artifacts = artifacts
 
-    async def send(self, paths: Iterable[str], owner: str) -> dict[str, StoredFile]:
+    async def send(self, paths: Iterable[str], owner: str, reader: str = "") -> dict[str, StoredFile]:
         """Store files for another machine.
 
         Those that are gone or too large are left out.
@@ -57,7 +57,7 @@ class TaskFiles:
         for path in dict.fromkeys(paths):
             file = Path(path)
             if await asyncio.to_thread(self._is_sent, file):
-                files[path] = await repeat(lambda file=file: self._engine.store(file, owner))  # type: ignore[misc]
+                files[path] = await repeat(lambda file=file: self._engine.store(file, owner, reader))  # type: ignore[misc]
         return files
 
     def _is_sent(self, file: Path) -> bool:
@@ -139,7 +139,7 @@ def _path_in(inbox: Path, file: StoredFile) -> Path:
     name = Path(safe_name(file.name))
     number, path = 1, inbox / name
     while path.is_symlink() or path.exists():
-        if not path.is_symlink() and path.is_file() and describe_file(path, file.owner).sha256 == file.sha256:
+        if not path.is_symlink() and path.is_file() and digest_of(path)[0] == file.sha256:
             return path
         number += 1
         path = inbox / f"{name.stem} ({number}){name.suffix}"

@@ -101,6 +101,10 @@ class MachineState(Value):
     version: Literal[1] = 1
     callboard: str
     """The version of Callboard there."""
+    identity: str
+    """The identity of its journal, which tells machines of one name apart."""
+    since: Timestamp
+    """The time from which it has its name."""
     beat: int = Field(ge=0)
     """A number that increases with each repetition."""
     at: Timestamp
@@ -133,8 +137,8 @@ MOST_INLINE = 200_000
 _AS_FILE = b"file:"
 
 
-async def pack(engine: FleetEngine, value: Value, owner: str) -> bytes:
-    """Encode a value.
+async def pack(engine: FleetEngine, value: Value, owner: str, reader: str = "") -> bytes:
+    """Encode a value for another machine, or for all.
 
     A large one is stored as a file, which is named.
 
@@ -147,7 +151,7 @@ async def pack(engine: FleetEngine, value: Value, owner: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "value.json"
         await asyncio.to_thread(path.write_bytes, data)
-        return _AS_FILE + (await engine.store(path, owner)).model_dump_json().encode()
+        return _AS_FILE + (await engine.store(path, owner, reader)).model_dump_json().encode()
 
 
 async def unpack(engine: FleetEngine, body: bytes) -> bytes:

@@ -122,6 +122,10 @@ class TaskModels:
         """Return whether a task names a model."""
         return task_id in self._names
 
+    def name_of(self, task_id: str) -> str | None:
+        """Return the name of a task's model, or None."""
+        return self._names.get(task_id)
+
     def of(self, task_id: str) -> Model | None:
         """Return the model that a task names; None if it names none.
 

@@ -24,6 +24,10 @@ class RemoteTerms:
     """The share of the task's budget that the subtask may use."""
     policy: tuple[PolicyRule, ...]
     """The task's own rules."""
+    model: str | None = None
+    """The model that the task names."""
+    may_change: tuple[str, ...] = ()
+    """The files that the task may change without an approval."""
 
 
 class RemoteWork(Protocol):
@@ -120,6 +124,8 @@ class RemotePipeline:
         return RemoteTerms(
             budget=reserved or budgets.share_of(assign.task_id, parts=1),
             policy=() if policy is None else tuple(policy.rules),
+            model=self.services.task_models.name_of(assign.task_id),
+            may_change=tuple(sorted(self.services.may_change.names(assign.task_id))),
         )
 
     def _book(self, run: Run, ended: RemoteEnded) -> None:

@@ -98,7 +98,8 @@ class Fleet:
         models = {kind.value: given.pop(kind.value) for kind in AgentKind if kind.value in given}
         checks = given.pop("checks", {})
         fleet = {"name": name, **given.pop("fleet", {})}
-        settings = Settings.load(journal={"path": self.folder / f"{name}.db"}, fleet=fleet, **given)
+        journal = given.pop("journal", {"path": self.folder / f"{name}.db"})
+        settings = Settings.load(journal=journal, fleet=fleet, **given)
         supervisor = Supervisor.start(
             settings,
             models=models,

@@ -21,7 +21,7 @@ from callboard.fleet import (
     StoredFile,
     set_up,
 )
-from callboard.fleet._nats_engine import _answering
+from callboard.fleet._nats_client import answering
 from callboard.messages import SettingsError
 from fleet_lab import Link
 from support import PATIENCE
@@ -161,11 +161,16 @@ async def test_load_writes_the_contents_of_a_stored_file(world, tmp_path):
     engine, other = await world.engine(), await world.engine("finance-4")
     source = tmp_path / "report.xlsx"
     source.write_bytes(bytes(range(256)) * 2_000)
-    file = await engine.store(source, "task-1")
+    file = await engine.store(source, "task-1", "finance-4")
     assert file == StoredFile(
-        name="report.xlsx", sha256=hashlib.sha256(source.read_bytes()).hexdigest(), size=512_000, owner="task-1"
+        name="report.xlsx",
+        sha256=hashlib.sha256(source.read_bytes()).hexdigest(),
+        size=512_000,
+        owner="task-1",
+        writer="finance-3",
+        reader="finance-4",
     )
-    assert await other.store(source, "task-1") == file
+    assert await engine.store(source, "task-1", "finance-4") == file
     await other.load(file, tmp_path / "inbox" / "report.xlsx")
     assert (tmp_path / "inbox" / "report.xlsx").read_bytes() == source.read_bytes()
     with pytest.raises(FileExistsError):
@@ -224,7 +229,7 @@ async def test_queue_that_is_full_refuses_work(nats_server, monkeypatch):
 
 
 async def test_receiver_gets_work_after_the_server_restarts(nats_server, monkeypatch):
-    monkeypatch.setattr("callboard.fleet._nats_engine._FETCH_SECONDS", 10 * PATIENCE)
+    monkeypatch.setattr("callboard.fleet._nats_engine.FETCH_SECONDS", 10 * PATIENCE)
     await set_up(nats_server.url)
     engine = NatsEngine(nats_server.url, "finance-3")
     await engine.open()
@@ -255,7 +260,7 @@ async def test_receiver_that_gave_up_loses_no_work(nats_server):
 
 async def test_cancel_that_the_library_swallows_is_raised():
     async def call():
-        with _answering(), contextlib.suppress(asyncio.CancelledError):  # as the library does while it connects
+        with answering(), contextlib.suppress(asyncio.CancelledError):  # as the library does while it connects
             await asyncio.sleep(PATIENCE)
 
     calling = asyncio.ensure_future(call())
@@ -266,7 +271,7 @@ async def test_cancel_that_the_library_swallows_is_raised():
 
 
 async def test_link_that_carries_nothing_counts_as_away(nats_server, monkeypatch):
-    monkeypatch.setattr("callboard.fleet._nats_engine._PING_SECONDS", 0.2)
+    monkeypatch.setattr("callboard.fleet._nats_client.PING_SECONDS", 0.2)
     await set_up(nats_server.url)
     link = Link(nats_server.port)
     engine = NatsEngine(link.url, "finance-3")
@@ -286,7 +291,7 @@ async def test_open_names_a_server_without_streams(nats_server):
 
 
 async def test_open_fails_without_a_server(nats_server, monkeypatch):
-    monkeypatch.setattr("callboard.fleet._nats_engine._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("callboard.fleet._nats_client.CONNECT_SECONDS", 0.5)
     nats_server.stop()
     engine = NatsEngine(nats_server.url, "finance-3", allow_reconnect=False)
     with pytest.raises(EngineAwayError, match="does not answer"):
@@ -310,9 +315,9 @@ async def test_calls_before_the_first_connection_say_that_the_server_is_away(nat
             await call()
 
 
-async def add_old_bucket(stream, name):
+async def add_old_bucket(stream, name, **terms):
     """Make a bucket as it is on a server before 2.11, which does not know the time to live of a message."""
-    terms = {"allow_rollup_hdrs": True, "deny_delete": True, "max_msgs_per_subject": 1, "duplicate_window": 120.0}
+    terms |= {"allow_rollup_hdrs": True, "deny_delete": True, "max_msgs_per_subject": 1, "duplicate_window": 120.0}
     config = StreamConfig(name=f"KV_{name}", subjects=[f"$KV.{name}.>"], discard=DiscardPolicy.NEW, **terms)
     await stream.add_stream(config)
 
@@ -338,8 +343,13 @@ async def test_deleted_keys_are_forgotten_also_in_a_bucket_of_an_older_server(na
 
 
 async def test_key_is_deleted_in_a_bucket_whose_server_was_replaced(nats_server, monkeypatch):
-    monkeypatch.setattr("callboard.fleet._nats_engine._make_bucket", add_old_bucket)
     await set_up(nats_server.url)
+    client = await nats.connect(nats_server.url)
+    stream = client.jetstream()
+    with contextlib.suppress(nats.js.errors.APIError):  # 2.11 and later do not take it back: make the bucket again
+        await stream.delete_stream("KV_callboard-signals")
+    await add_old_bucket(stream, "callboard-signals", allow_direct=True)
+    await client.close()
     engine = NatsEngine(nats_server.url, "finance-3")
     await engine.open()
     await engine.put(Bucket.SIGNALS, "finance-3.desk.r-1", b"1")

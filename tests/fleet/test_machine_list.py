@@ -116,7 +116,9 @@ def test_machine_without_signs_is_listed_as_away(nats_server: NatsServer, monkey
         engine = make_engine(settings)
         await set_up(nats_server.url)
         await engine.open()
-        state = MachineState(callboard="0.1", beat=1, at=time.time(), running=2, slots=8)
+        state = MachineState(
+            callboard="0.1", identity="x", since=time.time(), beat=1, at=time.time(), running=2, slots=8
+        )
         await engine.put(Bucket.MACHINES, "finance-3.state", state.model_dump_json().encode())
         await engine.close()
 

@@ -155,9 +155,11 @@ def test_names_of_files_lead_nowhere_else(fleet, machines, tmp_path, monkeypatch
     inbox.parent.mkdir()
     machines("office-1", documents={"workspace": inbox.parent})
 
-    def lie(path, owner):
+    def lie(path, owner, writer, reader):
         data = path.read_bytes()
-        return StoredFile(name=name, sha256=hashlib.sha256(data).hexdigest(), size=len(data), owner=owner)
+        return StoredFile(
+            name=name, sha256=hashlib.sha256(data).hexdigest(), size=len(data), owner=owner, writer=writer
+        )
 
     here = machines("desk", host=host_of(("memo:desk", "make"), ("office-1:memo:office-1", "read")), serves=False)
     monkeypatch.setattr("callboard.fleet._memory_engine.describe_file", lie)

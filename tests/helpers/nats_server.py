@@ -11,9 +11,17 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import nkeys
 import pytest
 
 from support import PATIENCE
+
+
+def new_key(kind: int = nkeys.PREFIX_BYTE_USER) -> tuple[str, str]:
+    """Make a key pair; return its seed and its public key."""
+    seed = nkeys.encode_seed(os.urandom(32), kind)
+    return seed.decode(), nkeys.from_seed(bytearray(seed)).public_key.decode()
+
 
 PROGRAM = os.environ.get("NATS_SERVER", "nats-server")
 
@@ -33,13 +41,13 @@ class NatsServer:
         """Its address."""
         return f"nats://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, address: str = "127.0.0.1") -> None:
         """Start it, on the same port as before."""
         if not self.port:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 self.port = free.getsockname()[1]
         store = ["-js", "-sd", str(self.folder)] if self.config is None else ["-c", str(self.config)]
-        command = [PROGRAM, "-a", "127.0.0.1", "-p", str(self.port), *store]
+        command = [PROGRAM, "-a", address, "-p", str(self.port), *store]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + PATIENCE
         while True:

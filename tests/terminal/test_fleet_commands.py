@@ -47,7 +47,7 @@ async def slow(self, request):
     return await answer(self, request)
 
 ScriptedModel.answer = slow
-callboard.fleet._nats_engine._CONNECT_SECONDS = callboard.fleet._fleet_link.OPEN_SECONDS = 2.0
+callboard.fleet._nats_client.CONNECT_SECONDS = callboard.fleet._fleet_link.OPEN_SECONDS = 2.0
 from callboard.__main__ import main
 main()
 """
@@ -194,6 +194,15 @@ def listed(call: Call, machine: Path) -> dict[str, Any]:
     return {"": listing["server"]} | {line["name"]: line for line in listing["machines"]}
 
 
+def test_serve_refuses_a_name_that_another_machine_has(call: Call, machine: Path, hub: NatsServer) -> None:
+    settings = Settings.load(fleet={"url": hub.url, "name": "finance-3"}, log={"stream": "off"})
+    with Supervisor.start(settings) as other:
+        other.serve()
+        result = call("fleet", "serve", machine)
+    assert result.exit_code != 0
+    assert "another machine of the fleet is called finance-3, since 20" in " ".join(result.stderr.split())
+
+
 def test_list_has_the_state_and_the_work_of_each_machine(call: Call, machine: Path, desk: Supervisor) -> None:
     assert list(listed(call, machine)) == [""]
     with serving(machine) as process:
@@ -236,7 +245,7 @@ def test_setup_makes_the_streams_and_prints_a_configuration(call: Call, machine:
     assert "the streams are there, and the queues of desk, finance-3" in result.stderr
     assert "store_dir: " in result.stdout
     for name in ("desk", "finance-3"):
-        assert f'{{ nkey: "PUBLIC KEY OF {name}", permissions: {{' in result.stdout
+        assert f'machine-{name} {{\n    users: [{{ nkey: "PUBLIC KEY OF {name}" }}]' in result.stdout
         assert f'"callboard.work.*.{name}"' in result.stdout
 
 
