@@ -80,6 +80,9 @@ class FleetSettings(Section):
     on_machine_loss: Literal["wait", "ask", "fail"] = "wait"
     """The consequence for subtasks of a machine that is away: they wait for it, a person is asked whether to wait, or
     they fail. Work that is given up is cancelled there, when the machine is back; what it did before is not known."""
+    approvals: Literal["submitter", "here"] = "submitter"
+    """The place where approvals for the work of other machines are asked: on the machine that submitted it, or on this
+    one alone. With `here`, a verdict of the other machine is refused; it is told that the work waits."""
     max_file_bytes: int = Field(default=100_000_000, ge=0)
     """The largest file that is sent between machines, in bytes."""
 

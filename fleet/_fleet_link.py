@@ -88,6 +88,7 @@ class FleetLink:
             journal.identity,
             self._files,
             post=post,
+            emit=emit,
             on_sent=self._tell_if_away,
             is_away=self._is_away,
             on_machine_loss=settings.fleet.on_machine_loss,

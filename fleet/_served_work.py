@@ -16,6 +16,7 @@ from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
+    ApprovalThere,
     MachineState,
     MachineTargets,
     RequestsOfTask,
@@ -29,6 +30,8 @@ from callboard.fleet._work_messages import (
 from callboard.messages import (
     Answer,
     AnswerRefusedError,
+    ApprovalAnswer,
+    ApprovalRequest,
     CallboardError,
     Cause,
     EventName,
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from callboard.config import Settings
     from callboard.fleet._engine import Delivery, FleetEngine, StoredFile
     from callboard.fleet._task_files import TaskFiles
-    from callboard.fleet._work_messages import Verdict
+    from callboard.fleet._work_messages import Request, Verdict
     from callboard.messages import Target, Task, Value
 
 _log = HostLog()
@@ -117,6 +120,7 @@ class ServedWork:
         self._targets = targets
         self._files = files
         self._settings = settings
+        self._approvals_here = settings.fleet.approvals == "here"
         self._slots = asyncio.Semaphore(settings.fleet.slots)
         self._works: dict[str, asyncio.Task[None]] = {}
         """The tasks of other machines that are not over here, by id."""
@@ -334,7 +338,8 @@ class ServedWork:
 
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Do what the submitter says to a task."""
-        key, obey = self._signals_key(task), _Obedience(handle)
+        key = self._signals_key(task)
+        obey = _Obedience(handle, _submitter(task), approvals_here=self._approvals_here)
         async for entry in self._engine.watch(Bucket.SIGNALS, key.rpartition(".")[0]):
             if entry is None or entry.value is None or entry.key != key:
                 continue
@@ -343,14 +348,22 @@ class ServedWork:
 
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Tell the submitter what people are asked here."""
-        published: tuple[Any, ...] = ()
+        published = RequestsOfTask()
         async for event in handle:
             if event.name not in _ASKING:
                 continue
-            requests = await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals()))
+            requests = self._told(await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals())))
             if requests != published:
-                await self._put(Bucket.REQUESTS, task, RequestsOfTask(requests=requests))
+                await self._put(Bucket.REQUESTS, task, requests)
                 published = requests
+
+    def _told(self, requests: tuple[Request, ...]) -> RequestsOfTask:
+        """Separate the requests that are answered here from the submitter's."""
+        approvals = [ask for ask in requests if isinstance(ask, ApprovalRequest)] if self._approvals_here else []
+        return RequestsOfTask(
+            requests=tuple(ask for ask in requests if ask not in approvals),
+            approvals_there=tuple(ApprovalThere(id=ask.id, reason=ask.reason) for ask in approvals),
+        )
 
     def _signals_key(self, task: Task) -> str:
         return f"{self._name}.{_submitter(task)}.{task.id}"
@@ -389,8 +402,10 @@ def _with_files(task: Task, paths: Mapping[str, str], machine: str) -> Task:
 class _Obedience:
     """Do what a submitter says to a task, each thing once."""
 
-    def __init__(self, handle: TaskHandle[Any]) -> None:
+    def __init__(self, handle: TaskHandle[Any], submitter: str, *, approvals_here: bool) -> None:
         self._handle = handle
+        self._submitter = submitter
+        self._approvals_here = approvals_here
         self._paused: bool | None = None
         self._told_ids: set[str] = set()
 
@@ -410,6 +425,10 @@ class _Obedience:
 
     def _answer(self, verdict: Verdict) -> None:
         handle = self._handle
+        if self._approvals_here and isinstance(verdict, ApprovalAnswer):
+            refusal = "the verdict of the machine %s on %s is refused: only people here decide (fleet.approvals: here)"
+            _log.error(refusal, self._submitter, verdict.id)
+            return
         try:
             if isinstance(verdict, Answer):
                 handle.answer(verdict.id, *verdict.texts, by=verdict.by)

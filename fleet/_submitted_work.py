@@ -27,6 +27,7 @@ from callboard.messages import (
     ApprovalRequest,
     AskedQuestion,
     Cause,
+    EventName,
     Outcome,
     PlanStep,
     Question,
@@ -65,11 +66,15 @@ class SubmittedTask:
     """The task here that it is a subtask of."""
     run_id: str
     """The subtask here."""
+    address: str
+    """The agent here that stands for the other machine's."""
     signals: TaskSignals | None = None
     """All that was said to it; None before it was sent."""
     is_sent: bool = False
     """Whether this process has sent it."""
     requests: tuple[Question | ApprovalRequest, ...] = ()
+    approvals_there: frozenset[str] = frozenset()
+    """The approvals that are asked there alone."""
     result: TaskResult | None = None
     files: dict[str, StoredFile] = field(default_factory=dict)
     """The files of its result, by their paths there."""
@@ -101,6 +106,7 @@ class SubmittedWork:
         files: TaskFiles,
         *,
         post: Callable[[Message], None],
+        emit: Callable[..., None],
         on_sent: Callable[[str], None],
         is_away: Callable[[str], bool],
         on_machine_loss: str,
@@ -113,6 +119,7 @@ class SubmittedWork:
             journal_identity: The identity of this machine's journal: tasks of another journal are other tasks.
             files: Moves the files of subtasks.
             post: Send the root a message.
+            emit: Emit an event.
             on_sent: Called with a machine once work, or a cancel, was sent to it.
             is_away: Returns whether a machine is away.
             on_machine_loss: The setting of this name.
@@ -124,6 +131,7 @@ class SubmittedWork:
         self._name = name
         self._journal_identity = journal_identity
         self._post = post
+        self._emit = emit
         self._on_sent = on_sent
         self._tasks: dict[str, SubmittedTask] = {}
         """The subtasks, by their keys in the engine's buckets."""
@@ -167,7 +175,13 @@ class SubmittedWork:
 
     async def _take_requests(self, task: SubmittedTask, body: bytes) -> None:
         data = await repeat(lambda: unpack(self._engine, body))
-        task.requests = RequestsOfTask.model_validate_json(data).requests
+        told = RequestsOfTask.model_validate_json(data)
+        for approval in told.approvals_there:
+            if approval.id not in task.approvals_there:
+                where = {"task_id": task.task_here, "run_id": task.run_id, "agent": task.address}
+                self._emit(EventName.APPROVAL_ELSEWHERE, **where, machine=task.machine, reason=approval.reason)
+        task.requests = told.requests
+        task.approvals_there = frozenset(approval.id for approval in told.approvals_there)
 
     async def _take_result(self, task: SubmittedTask, body: bytes) -> None:
         if task.result is not None:
@@ -187,7 +201,9 @@ class SubmittedWork:
         source = f"{self._name}/{self._journal_identity}/{assign.run_id}"
         task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
         key = f"{self._name}.{machine}.{task_id}"
-        return key, self._tasks.setdefault(key, SubmittedTask(machine, task_id, assign.task_id, assign.run_id))
+        return key, self._tasks.setdefault(
+            key, SubmittedTask(machine, task_id, assign.task_id, assign.run_id, assign.address)
+        )
 
     def _signals_key(self, task: SubmittedTask) -> str:
         return f"{task.machine}.{self._name}.{task.task_id}"

@@ -276,6 +276,8 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0912 - one match, a case 
             return described_event(event)
         case EventName.JUDGE_ANSWERED:
             return judged_event(event)
+        case EventName.APPROVAL_ELSEWHERE:
+            return f"waits for an approval by a person of the machine {data['machine']}: {data['reason']}"
         case EventName.TASK_CANCELLING:
             return f"stopping: {data['reason']}"
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 import json
+import os
 import re
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 import yaml
 
 import forks
-from callboard import Settings, Supervisor, Task
+from callboard import Outcome, Settings, Supervisor, Task
 from callboard.fleet import set_up
 from callboard.messages import UnknownTargetError
 from callboard.terminal import INTERRUPTED, USAGE
@@ -85,11 +86,13 @@ def machine(tmp_path: Path, hub: NatsServer) -> Path:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, words: str = "; Ctrl-C drains") -> Iterator[subprocess.Popen[str]]:
+def serving(
+    folder: Path, words: str = "; Ctrl-C drains", stdin: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[str]]:
     """Run ``callboard fleet serve`` there, until it serves."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", PROGRAM, "fleet", "serve"]
-    with forks.Program(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
+    with forks.Program(command, cwd=folder, stdin=stdin, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             line = process.stdout.readline()
             assert line.startswith("finance-3 serves 4 targets through nats://127.0.0.1:"), line
@@ -157,6 +160,45 @@ def test_serve_without_work_ends_at_the_first_ctrl_c(machine: Path) -> None:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE)
         assert (output, process.returncode) == ("drained: no task of other machines is open\n", 0)
+
+
+@pytest.fixture
+def deciding_machine(machine: Path) -> Path:
+    """Have the machine decide on its approvals itself, and its agent ask for one."""
+    file = machine / "callboard.yaml"
+    settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+    settings["fleet"]["approvals"] = "here"
+    file.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    asking = {"Status": "CONFIRM", "Comment": "may I read it?"}
+    answers = {"app/csv/notes.csv": [asking, {"Status": "FINISH", "Result": "done"}]}
+    (machine / "script.yaml").write_text(yaml.safe_dump(answers), encoding="utf-8")
+    (machine / "go").touch()
+    return machine
+
+
+@pytest.mark.parametrize(("typed", "outcome"), [("y", Outcome.FINISHED), ("", Outcome.REJECTED)])
+def test_serve_asks_for_approvals_at_its_terminal(
+    deciding_machine: Path, desk: Supervisor, typed: str, outcome: Outcome
+) -> None:
+    keys, side = pytest.importorskip("pty").openpty()
+    with os.fdopen(keys, "wb", buffering=0) as keyboard, serving(deciding_machine, stdin=side) as process:
+        os.close(side)
+        assert process.stdout.readline() == "approvals are asked here\n"
+        handle = submit(desk, deciding_machine)
+        shown = ""
+        while "= no > " not in shown:
+            letter = process.stdout.read(1)
+            assert letter, shown
+            shown += letter
+        assert "app/csv/notes.csv asks for approval: may I read it?" in shown
+        assert handle.approvals() == ()
+        keyboard.write(f"{typed}\n".encode())
+        assert handle.result(PATIENCE).outcome is outcome
+
+
+def test_serve_without_a_terminal_says_that_approvals_end_unanswered(deciding_machine: Path) -> None:
+    with serving(deciding_machine) as process:
+        assert process.stdout.readline().endswith("has no terminal, so they end at their deadlines\n")
 
 
 def test_serve_says_that_the_server_does_not_answer(machine: Path, hub: NatsServer) -> None:
