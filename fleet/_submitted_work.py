@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 WAIT, GIVE_UP = "wait", "give up"
 """The answers to the question about a machine that is away."""
 _AWAY = "away"
+_TELL_SECONDS = 2.0
+"""The longest that the end of work that is given up waits until the engine has its cancel."""
 
 _log = HostLog()
 
@@ -135,6 +137,8 @@ class SubmittedWork:
         self._on_sent = on_sent
         self._tasks: dict[str, SubmittedTask] = {}
         """The subtasks, by their keys in the engine's buckets."""
+        self._abandoned: set[str] = set()
+        """The tasks here whose subtasks are not waited for after a cancel."""
 
     @property
     def tasks(self) -> tuple[SubmittedTask, ...]:
@@ -229,6 +233,19 @@ class SubmittedWork:
 
     async def stop(self, run: Run) -> RemoteEnded:
         """Cancel a subtask on the other machine, and return its end."""
+        _, task = self._task_of(run.assign)
+        task.is_given_up |= run.assign.task_id in self._abandoned
+        telling = in_background(self._tell_stop(run))
+        telling.add_done_callback(lambda _: task.changed.set())
+        while task.result is None and not task.is_given_up:
+            if telling.done():
+                telling.result()
+            await self._change(task)
+        await asyncio.wait({telling}, timeout=_TELL_SECONDS)
+        return _ended(task, run.assign, task.result or _unknown(task))
+
+    async def _tell_stop(self, run: Run) -> None:
+        """Tell the other machine of a cancel, once the engine answers."""
         task = await self._known(run.assign)
         if task.signals is None:  # it was never sent
             task.result = TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)
@@ -239,12 +256,13 @@ class SubmittedWork:
             unsent = run.assign.model_copy(update={"request": reason, "task_request": "", "subtasks": ()})
             await self._send(task, unsent, RemoteTerms(budget=None, policy=()))
         self._on_sent(task.machine)
-        while task.result is None and not task.is_given_up:
-            await self._change(task)
-        return _ended(task, run.assign, task.result or _unknown(task))
 
     def abandon(self, task_id: str) -> None:
-        """Do not wait for the ends of a cancelled task's subtasks."""
+        """Do not wait for the ends of a cancelled task's subtasks.
+
+        That holds for those whose cancel comes later, as after a restart.
+        """
+        self._abandoned.add(task_id)
         for task in self.tasks:
             if task.task_here == task_id:
                 task.is_given_up = True
@@ -281,6 +299,8 @@ class SubmittedWork:
         """Delete what the engine keeps of a subtask that is over."""
         key, task = self._task_of(run.assign)
         del self._tasks[key]
+        if run.assign.task_id not in {other.task_here for other in self.tasks}:
+            self._abandoned.discard(run.assign.task_id)
         if task.result is not None:  # else its machine still has to read the cancel
             in_background(self._delete(key, task))
 

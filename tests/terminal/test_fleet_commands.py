@@ -20,7 +20,7 @@ import forks
 from callboard import Outcome, Settings, Supervisor, Task
 from callboard.fleet import set_up
 from callboard.messages import UnknownTargetError
-from callboard.terminal import INTERRUPTED, USAGE
+from callboard.terminal import EXIT_CODES, INTERRUPTED, USAGE
 from nats_server import NatsServer, check_for_server
 from support import PATIENCE, wait_for
 
@@ -291,6 +291,11 @@ def test_setup_refuses_a_name_with_wildcards(call: Call, machine: Path) -> None:
 @pytest.fixture
 def task_file(tmp_path: Path, desk: Supervisor, served: None) -> Path:
     """Give a task file for a document of the machine, with settings beside it."""
+    return job_folder(desk, tmp_path) / "task.yaml"
+
+
+def job_folder(desk: Supervisor, tmp_path: Path) -> Path:
+    """Make a folder with a task file for a document of the machine, and settings."""
     wait_for(lambda: [target for target in desk.targets() if target.name == "notes.csv"])
     target = next(target.id for target in desk.targets() if target.name == "notes.csv")
     folder = tmp_path / "job"
@@ -299,7 +304,7 @@ def task_file(tmp_path: Path, desk: Supervisor, served: None) -> Path:
     (folder / "callboard.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     task = {"id": "job-1", "request": "read it", "target": target}
     (folder / "task.yaml").write_text(yaml.safe_dump(task), encoding="utf-8")
-    return folder / "task.yaml"
+    return folder
 
 
 @pytest.fixture
@@ -323,6 +328,40 @@ def test_run_without_the_fleet_has_no_targets_of_other_machines(call: Call, task
     result = call("run", task_file, "--settings", task_file.parent, "--model", model, "--no-fleet")
     assert result.exit_code == USAGE
     assert "notes.csv" in result.stderr
+
+
+def test_ctrl_c_names_the_stopped_machine_and_abandon_ends_the_task(
+    call: Call, machine: Path, desk: Supervisor, tmp_path: Path
+) -> None:
+    with serving(machine) as process:
+        handle = submit(desk, machine)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline().startswith("drains: ")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    folder = job_folder(desk, tmp_path)
+    command = [sys.executable, "-m", "callboard", "run", "task.yaml", "--settings", "."]
+    pipe = subprocess.PIPE
+    with forks.Program(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        until_line(process, "the machine finance-3 was stopped; its work waits for it")
+        process.send_signal(signal.SIGINT)
+        until_line(process, "callboard resume --abandon")
+        process.send_signal(signal.SIGINT)
+        assert "interrupted; the journal keeps the unfinished tasks" in process.communicate(timeout=PATIENCE)[0]
+    result = call("resume", folder, "--abandon")
+    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED], result.output
+    assert not handle.done()
+
+
+def until_line(process: subprocess.Popen[str], words: str) -> None:
+    """Read lines up to one with these words."""
+    lines = []
+    while words not in " ".join(lines[-2:]):
+        line = process.stdout.readline()
+        assert line, "".join(lines)
+        lines.append(line.strip())
 
 
 def test_resume_takes_a_task_of_another_machine_up_again(call: Call, task_file: Path, machine: Path) -> None:
