@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from callboard.fleet._engine import Delivery, FleetEngine, StoredFile
     from callboard.fleet._task_files import TaskFiles
     from callboard.fleet._work_messages import Request, Verdict
-    from callboard.messages import Target, Task, Value
+    from callboard.messages import Question, Target, Task, Value
 
 _log = HostLog()
 
@@ -84,6 +84,9 @@ class Submitting(Protocol):
 
     def confirm(self, task_id: str) -> None:
         """Resume a task of an earlier process that waits for its submitter."""
+
+    def decline(self, question: Question, by: str) -> None:
+        """Answer a question that nobody is asked where its task was submitted."""
 
 
 class ServedWork:
@@ -339,7 +342,7 @@ class ServedWork:
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Do what the submitter says to a task."""
         key = self._signals_key(task)
-        obey = _Obedience(handle, _submitter(task), approvals_here=self._approvals_here)
+        obey = _Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here)
         async for entry in self._engine.watch(Bucket.SIGNALS, key.rpartition(".")[0]):
             if entry is None or entry.value is None or entry.key != key:
                 continue
@@ -402,7 +405,10 @@ def _with_files(task: Task, paths: Mapping[str, str], machine: str) -> Task:
 class _Obedience:
     """Do what a submitter says to a task, each thing once."""
 
-    def __init__(self, handle: TaskHandle[Any], submitter: str, *, approvals_here: bool) -> None:
+    def __init__(
+        self, submitting: Submitting, handle: TaskHandle[Any], submitter: str, *, approvals_here: bool
+    ) -> None:
+        self._submitting = submitting
         self._handle = handle
         self._submitter = submitter
         self._approvals_here = approvals_here
@@ -430,7 +436,11 @@ class _Obedience:
             _log.error(refusal, self._submitter, verdict.id)
             return
         try:
-            if isinstance(verdict, Answer):
+            if isinstance(verdict, Answer) and verdict.nobody:
+                for question in handle.questions():
+                    if question.id == verdict.id:
+                        self._submitting.decline(question, self._submitter)
+            elif isinstance(verdict, Answer):
                 handle.answer(verdict.id, *verdict.texts, by=verdict.by)
             elif verdict.approved:
                 handle.approve(verdict.id, by=verdict.by, remember=verdict.remember)

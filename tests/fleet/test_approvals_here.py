@@ -117,6 +117,14 @@ def test_answer_in_place_of_a_verdict_is_refused(deciding, caplog):
     assert deciding.effects == []
 
 
+def test_answer_of_nobody_decides_on_no_approval(deciding, caplog):
+    nobody = Answer(id=deciding.request.id, task_id=deciding.request.task_id, nobody=True)
+    deciding.send(nobody, deciding.approval().model_copy(update={"id": "other"}))
+    wait_for(lambda: REFUSED in caplog.text)  # the answer was taken before it
+    assert deciding.there.status().approvals == (deciding.request,)
+    assert deciding.effects == []
+
+
 def test_verdict_of_a_submitter_is_refused_after_a_restart_there(deciding, caplog):
     deciding.there.stop()
     deciding.send(deciding.approval())

@@ -19,11 +19,11 @@ def worker(request):
 class Lost:
     """A machine that is away, and a submitter that knows it."""
 
-    def __init__(self, fleet, **settings):
+    def __init__(self, fleet, *, system=None, **settings):
         self.surface = MemoryServer(MemoryServer.window("finance-3"))
         self.engine = MemoryEngine(fleet.hub, "finance-3")
         self.there = fleet.machine("finance-3", surface=self.surface, app=worker, engine=self.engine)
-        self.here = fleet.machine("desk", serves=False, fleet=settings)
+        self.here = fleet.machine("desk", serves=False, fleet=settings, system=system or {})
         assert fleet.submit(self.here, lone(REMOTE_WINDOW, request="known")).result(PATIENCE).ok
         self.told = []
         self.here.subscribe(lambda event: self.told.append(event.name))
@@ -71,6 +71,14 @@ def test_person_says_whether_to_wait(fleet, until, answer):
         assert handle.result(PATIENCE).ok
     wait_for(lambda: not fleet.hub.queues["finance-3"])
     assert lost.effects == (["known", "late"] if answer == "wait" else ["known"])
+
+
+def test_subtask_waits_if_nobody_is_asked_about_the_machine(fleet):
+    lost = Lost(fleet, system={"ask_question": False}, on_machine_loss="ask")
+    handle = lost.here.submit(lone(REMOTE_WINDOW, request="late"))
+    lost.come_back()
+    assert handle.result(PATIENCE).ok
+    assert lost.effects == ["known", "late"]
 
 
 def test_question_is_withdrawn_when_the_machine_is_back(fleet, until):
