@@ -80,6 +80,8 @@ class SubmittedTask:
     result: TaskResult | None = None
     files: dict[str, StoredFile] = field(default_factory=dict)
     """The files of its result, by their paths there."""
+    sent_files: tuple[StoredFile, ...] = ()
+    """The files that were stored for it by this process."""
     paths: dict[str, str] = field(default_factory=dict)
     """The paths of these files here, by those there."""
     is_given_up: bool = False
@@ -305,7 +307,7 @@ class SubmittedWork:
             in_background(self._delete(key, task))
 
     async def _delete(self, key: str, task: SubmittedTask) -> None:
-        await self._files.discard(task.files.values())
+        await self._files.discard((*task.files.values(), *task.sent_files))
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         await repeat(lambda: delete_packed(self._engine, Bucket.REQUESTS, key))
         await repeat(lambda: delete_packed(self._engine, Bucket.RESULTS, key))
@@ -347,6 +349,7 @@ class SubmittedWork:
     async def _send(self, task: SubmittedTask, assign: Assign, terms: RemoteTerms) -> None:
         elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
         files = await self._files.send((path for result in elsewhere for path in result.artifacts), task.task_id)
+        task.sent_files = tuple(files.values())
         order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files)
         body = await repeat(lambda: pack(self._engine, order, task.task_id))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
