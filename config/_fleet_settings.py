@@ -119,6 +119,9 @@ class FleetSettings(Section):
     they fail. Work that is given up is cancelled there, when the machine is back; what it did before is not known."""
     accept: AcceptSettings = AcceptSettings()
     """The terms that tasks of other machines may set."""
+    approvals: Literal["submitter", "here"] = "submitter"
+    """The place where approvals for the work of other machines are asked: on the machine that submitted it, or on this
+    one alone. With `here`, a verdict of the other machine is refused; it is told that the work waits."""
     max_file_bytes: int = Field(default=100_000_000, ge=0)
     """The largest file that is sent between machines, in bytes."""
 

@@ -92,6 +92,7 @@ class FleetLink:
             self._files,
             self.machines,
             post=post,
+            emit=emit,
             on_sent=self._tell_if_away,
             on_placed=self._tell_placed,
             is_away=self._is_away,
@@ -230,10 +231,17 @@ class FleetLink:
     def _tell(self, machine: Machine) -> None:
         """Emit an event for a machine that is away or back.
 
-        It names the work that waits for it.
+        Each task with work that waits for it has its own; without one, the supervisor has it.
         """
-        waiting = [task.run_id for task in self.submitted.tasks if task.machine == machine.name]
-        if machine.is_away:
-            self._emit(EventName.MACHINE_AWAY, machine=machine.name, waiting=waiting, seconds=AWAY_SECONDS)
-        else:
-            self._emit(EventName.MACHINE_BACK, machine=machine.name, waiting=waiting)
+        waiting: dict[str, list[str]] = {}
+        for task in self.submitted.tasks:
+            if task.machine == machine.name:
+                waiting.setdefault(task.task_here, []).append(task.run_id)
+        for task_id, runs in (waiting or {"": []}).items():
+            facts: dict[str, Any] = {"task_id": task_id, "machine": machine.name, "waiting": runs}
+            if machine.is_away:
+                is_stopped = machine.state is not None and machine.state.left
+                seconds = 0.0 if is_stopped else AWAY_SECONDS
+                self._emit(EventName.MACHINE_AWAY, **facts, seconds=seconds, stopped=is_stopped)
+            else:
+                self._emit(EventName.MACHINE_BACK, **facts)

@@ -26,8 +26,9 @@ async def repeat(call: Callable[[], Awaitable[_T]]) -> _T:
 _background: set[asyncio.Task[Any]] = set()
 
 
-def in_background(work: Coroutine[Any, Any, object]) -> None:
+def in_background(work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
     """Run a coroutine, without waiting for its result."""
     task = asyncio.get_running_loop().create_task(work)
     _background.add(task)
     task.add_done_callback(_background.discard)
+    return task

@@ -18,6 +18,7 @@ from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._task_files import moved_result
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
+    ApprovalThere,
     MachineState,
     MachineTargets,
     RequestsOfTask,
@@ -31,6 +32,8 @@ from callboard.fleet._work_messages import (
 from callboard.messages import (
     Answer,
     AnswerRefusedError,
+    ApprovalAnswer,
+    ApprovalRequest,
     CallboardError,
     Cause,
     EventName,
@@ -50,8 +53,8 @@ if TYPE_CHECKING:
     from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine, StoredFile
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
-    from callboard.fleet._work_messages import Verdict
-    from callboard.messages import Target, Task, Value
+    from callboard.fleet._work_messages import Request, Verdict
+    from callboard.messages import Question, Target, Task, Value
 
 _log = HostLog()
 
@@ -86,6 +89,9 @@ class Submitting(Protocol):
 
     def confirm(self, task_id: str) -> None:
         """Resume a task of an earlier process that waits for its submitter."""
+
+    def decline(self, question: Question, by: str) -> None:
+        """Answer a question that nobody is asked where its task was submitted."""
 
 
 class ServedWork:
@@ -123,6 +129,7 @@ class ServedWork:
         self._targets = targets
         self._files = files
         self._settings = settings
+        self._approvals_here = settings.fleet.approvals == "here"
         self._slots = asyncio.Semaphore(settings.fleet.slots)
         self._works: dict[str, asyncio.Task[None]] = {}
         """The tasks of other machines that are not over here, by id."""
@@ -413,7 +420,10 @@ class ServedWork:
 
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Do what the submitter says to a task, and has said before."""
-        key, obey = self._signals_key(task), _Obedience(handle)
+        key, obey = (
+            self._signals_key(task),
+            _Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here),
+        )
         entries: asyncio.Queue[BucketEntry] = asyncio.Queue()
         self._signals_of[key] = entries
         try:
@@ -429,14 +439,22 @@ class ServedWork:
 
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Tell the submitter what people are asked here."""
-        published: tuple[Any, ...] | None = None
+        published: RequestsOfTask | None = None
         async for event in handle:
             if event.name not in _ASKING:
                 continue
-            requests = await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals()))
+            requests = self._told(await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals())))
             if requests != published:
-                await self._put(Bucket.REQUESTS, task, RequestsOfTask(requests=requests))
+                await self._put(Bucket.REQUESTS, task, requests)
                 published = requests
+
+    def _told(self, requests: tuple[Request, ...]) -> RequestsOfTask:
+        """Separate the requests that are answered here from the submitter's."""
+        approvals = [ask for ask in requests if isinstance(ask, ApprovalRequest)] if self._approvals_here else []
+        return RequestsOfTask(
+            requests=tuple(ask for ask in requests if ask not in approvals),
+            approvals_there=tuple(ApprovalThere(id=ask.id, reason=ask.reason) for ask in approvals),
+        )
 
     def _signals_key(self, task: Task) -> str:
         return f"{self._name}.{_submitter(task)}.{task.id}"
@@ -475,8 +493,13 @@ def _with_files(task: Task, paths: Mapping[str, str], machine: str) -> Task:
 class _Obedience:
     """Do what a submitter says to a task, each thing once."""
 
-    def __init__(self, handle: TaskHandle[Any]) -> None:
+    def __init__(
+        self, submitting: Submitting, handle: TaskHandle[Any], submitter: str, *, approvals_here: bool
+    ) -> None:
+        self._submitting = submitting
         self._handle = handle
+        self._submitter = submitter
+        self._approvals_here = approvals_here
         self._paused: bool | None = None
         self._told_ids: set[str] = set()
 
@@ -496,8 +519,16 @@ class _Obedience:
 
     def _answer(self, verdict: Verdict) -> None:
         handle = self._handle
+        if self._approvals_here and isinstance(verdict, ApprovalAnswer):
+            refusal = "the verdict of the machine %s on %s is refused: only people here decide (fleet.approvals: here)"
+            _log.error(refusal, self._submitter, verdict.id)
+            return
         try:
-            if isinstance(verdict, Answer):
+            if isinstance(verdict, Answer) and verdict.nobody:
+                for question in handle.questions():
+                    if question.id == verdict.id:
+                        self._submitting.decline(question, self._submitter)
+            elif isinstance(verdict, Answer):
                 handle.answer(verdict.id, *verdict.texts, by=verdict.by)
             elif verdict.approved:
                 handle.approve(verdict.id, by=verdict.by, remember=verdict.remember)

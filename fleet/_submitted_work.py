@@ -31,6 +31,7 @@ from callboard.messages import (
     AskedQuestion,
     CallboardError,
     Cause,
+    EventName,
     Outcome,
     PlanStep,
     Question,
@@ -61,6 +62,8 @@ WAIT, GIVE_UP = "wait", "give up"
 _AWAY = "away"
 _LOOK_SECONDS = 1.0
 """The interval at which work that waits on one machine is offered to another."""
+_TELL_SECONDS = 2.0
+"""The longest that the end of work that is given up waits until the engine has its cancel."""
 
 _log = HostLog()
 
@@ -91,6 +94,8 @@ class SubmittedTask:
     """The task here that it is a subtask of."""
     run_id: str
     """The subtask here."""
+    address: str
+    """The agent here that stands for the other machine's."""
     target_there: str
     """The id of its target there; empty for the whole machine."""
     pool: str = ""
@@ -104,9 +109,13 @@ class SubmittedTask:
     is_sent: bool = False
     """Whether this process has sent it."""
     requests: tuple[Question | ApprovalRequest, ...] = ()
+    approvals_there: frozenset[str] = frozenset()
+    """The approvals that are asked there alone."""
     result: TaskResult | None = None
     files: dict[str, StoredFile] = field(default_factory=dict)
     """The files of its result, by their paths there."""
+    sent_files: tuple[StoredFile, ...] = ()
+    """The files that were stored for it by this process."""
     paths: dict[str, str] = field(default_factory=dict)
     """The paths of these files here, by those there."""
     is_given_up: bool = False
@@ -149,6 +158,7 @@ class SubmittedWork:
         machines: Machines,
         *,
         post: Callable[[Message], None],
+        emit: Callable[..., None],
         on_sent: Callable[[str], None],
         on_placed: Callable[[SubmittedTask], None],
         is_away: Callable[[str], bool],
@@ -163,6 +173,7 @@ class SubmittedWork:
             files: Moves the files of subtasks.
             machines: The other machines.
             post: Send the root a message.
+            emit: Emit an event.
             on_sent: Called with a machine once work, or a cancel, was sent to it.
             on_placed: Called with work that any machine may do, once one is chosen.
             is_away: Returns whether a machine is away.
@@ -177,11 +188,14 @@ class SubmittedWork:
         self._own_name = own_name
         self._name = own_name.name
         self._post = post
+        self._emit = emit
         self._on_sent = on_sent
         self._on_placed = on_placed
         self._tasks: dict[str, SubmittedTask] = {}
         """The subtasks, by their ids on the other machines."""
         self._placements = Placements(engine, own_name.name, machines, self._claim_changed)
+        self._abandoned: set[str] = set()
+        """The tasks here whose subtasks are not waited for after a cancel."""
 
     @property
     def tasks(self) -> tuple[SubmittedTask, ...]:
@@ -227,7 +241,13 @@ class SubmittedWork:
 
     async def _take_requests(self, task: SubmittedTask, body: bytes) -> None:
         data = await repeat(lambda: unpack(self._engine, body))
-        task.requests = RequestsOfTask.model_validate_json(data).requests
+        told = RequestsOfTask.model_validate_json(data)
+        for approval in told.approvals_there:
+            if approval.id not in task.approvals_there:
+                where = {"task_id": task.task_here, "run_id": task.run_id, "agent": task.address}
+                self._emit(EventName.APPROVAL_ELSEWHERE, **where, machine=task.machine, reason=approval.reason)
+        task.requests = told.requests
+        task.approvals_there = frozenset(approval.id for approval in told.approvals_there)
 
     async def _take_result(self, task: SubmittedTask, body: bytes) -> None:
         if task.result is not None:
@@ -252,6 +272,7 @@ class SubmittedWork:
             task_id,
             assign.task_id,
             assign.run_id,
+            assign.address,
             target_there=str(binds.get("target", "")),
             pool=str(binds.get("pool", "")),
             needs=_needs(binds),
@@ -289,6 +310,19 @@ class SubmittedWork:
 
     async def stop(self, run: Run) -> RemoteEnded:
         """Cancel a subtask on the other machine, and return its end."""
+        task = self._task_of(run.assign)
+        task.is_given_up |= run.assign.task_id in self._abandoned
+        telling = in_background(self._tell_stop(run))
+        telling.add_done_callback(lambda _: task.changed.set())
+        while task.result is None and not task.is_given_up:
+            if telling.done():
+                telling.result()
+            await self._change(task)
+        await asyncio.wait({telling}, timeout=_TELL_SECONDS)
+        return _ended(task, run.assign, task.result or _unknown(task))
+
+    async def _tell_stop(self, run: Run) -> None:
+        """Tell the other machine of a cancel, once the engine answers."""
         task = await self._known(run.assign)
         if task.pool and await self._placements.take_back(task.task_id):
             task.move(None)
@@ -301,12 +335,13 @@ class SubmittedWork:
             unsent = run.assign.model_copy(update={"request": reason, "task_request": "", "subtasks": ()})
             await self._send(task, unsent, RemoteTerms(budget=None, policy=()))
         self._on_sent(task.machine)
-        while task.result is None and not task.is_given_up:
-            await self._change(task)
-        return _ended(task, run.assign, task.result or _unknown(task))
 
     def abandon(self, task_id: str) -> None:
-        """Do not wait for the ends of a cancelled task's subtasks."""
+        """Do not wait for the ends of a cancelled task's subtasks.
+
+        That holds for those whose cancel comes later, as after a restart.
+        """
+        self._abandoned.add(task_id)
         for task in self.tasks:
             if task.task_here == task_id:
                 task.is_given_up = True
@@ -346,6 +381,8 @@ class SubmittedWork:
         """Delete what the engine keeps of a subtask that is over."""
         task = self._task_of(run.assign)
         del self._tasks[task.task_id]
+        if run.assign.task_id not in {other.task_here for other in self.tasks}:
+            self._abandoned.discard(run.assign.task_id)
         if task.result is not None or task.is_unplaced:  # else its machine still has to read the cancel
             in_background(self._delete(task))
 
@@ -353,7 +390,7 @@ class SubmittedWork:
         key = self._key(task)
         if task.pool:
             await self._placements.forget(task.task_id)
-        await self._files.discard(task.files.values())
+        await self._files.discard((*task.files.values(), *task.sent_files))
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         await repeat(lambda: delete_packed(self._engine, Bucket.REQUESTS, key))
         await repeat(lambda: delete_packed(self._engine, Bucket.RESULTS, key))
@@ -398,6 +435,7 @@ class SubmittedWork:
         elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
         paths = (path for result in elsewhere for path in result.artifacts)
         files = await self._files.send(paths, task.task_id, task.machine)
+        task.sent_files = tuple(files.values())
         order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files, claim=task.claim)
         body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))

@@ -76,11 +76,22 @@ class WorkResult(Value):
     """The files that it made or changed, by their paths there."""
 
 
+class ApprovalThere(Value):
+    """An approval that only people of the machine that does the work decide on."""
+
+    id: str
+    reason: str
+    """The rule that requires it, or the model's words."""
+
+
 class RequestsOfTask(Value):
     """The questions and approvals that a task waits for."""
 
     version: Literal[1] = 1
     requests: tuple[Request, ...] = ()
+    """Those that the submitter answers."""
+    approvals_there: tuple[ApprovalThere, ...] = ()
+    """Those that it is only told of."""
 
 
 class TaskSignals(Value):

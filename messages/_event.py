@@ -66,6 +66,7 @@ class EventName(Term):
     JUDGE_ANSWERED = "judge.answered"
     APPROVAL_REQUESTED = "approval.requested"
     APPROVAL_ANSWERED = "approval.answered"
+    APPROVAL_ELSEWHERE = "approval.elsewhere"
     QUESTION_ASKED = "question.asked"
     QUESTION_ANSWERED = "question.answered"
     QUESTION_DECLINED = "question.declined"

@@ -80,7 +80,8 @@ class Answer(Message):
     by: str = ""
     """The person who answered; for the record."""
     nobody: bool = False
-    """Whether questions are switched off (``ask_question = false``), so that no person answers."""
+    """Whether questions are switched off (``ask_question = false``), so that no person answers. For a task of another
+    machine `by` names that machine, whose questions are switched off."""
 
 
 class ApprovalRequest(Message):

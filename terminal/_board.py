@@ -276,6 +276,13 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0912 - one match, a case 
             return described_event(event)
         case EventName.JUDGE_ANSWERED:
             return judged_event(event)
+        case EventName.MACHINE_AWAY:
+            reason = "was stopped" if data["stopped"] else f"is away: no sign for {data['seconds']:g} s"
+            return f"the machine {data['machine']} {reason}; its work waits for it"
+        case EventName.MACHINE_BACK:
+            return f"the machine {data['machine']} is back"
+        case EventName.APPROVAL_ELSEWHERE:
+            return f"waits for an approval by a person of the machine {data['machine']}: {data['reason']}"
         case EventName.TASK_CANCELLING:
             return f"stopping: {data['reason']}"
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:

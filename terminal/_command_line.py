@@ -84,6 +84,12 @@ NoInput = Annotated[
     bool,
     typer.Option("--no-input", help="Never ask: reject requests for approval, and tell agents that no person answers."),
 ]
+Abandon = Annotated[
+    bool,
+    typer.Option(
+        "--abandon", help="On Ctrl-C, do not wait for other machines of the fleet; what they did is in doubt."
+    ),
+]
 Log = Annotated[bool, typer.Option("--log", help="Write the log to standard error.")]
 LogFile = Annotated[
     Path | None, typer.Option(help="Append the log to a file, one JSON object per line.", show_default=False)
@@ -230,6 +236,7 @@ def run(
     no_input: NoInput = False,
     log: Log = False,
     log_file: LogFile = None,
+    abandon: Abandon = False,
 ) -> None:
     """Run a task, and show its progress.
 
@@ -274,7 +281,7 @@ def run(
         with with_resume_hint(call.resume_command(journal, models)), supervisor:
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
-            result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))
+            result = play(supervisor, who.sign(call.task), _stage(console, who, log=log, abandon=abandon))
             journal_path = named_journal(call.settings, call.settings_file, journal)
             undo = undo_command(call.task, result, journal_path)
             history = task_command("show", call.task.id, journal_path)
@@ -325,6 +332,13 @@ def resume(
     no_input: NoInput = False,
     log: Log = False,
     log_file: LogFile = None,
+    abandon: Annotated[
+        bool,
+        typer.Option(
+            "--abandon",
+            help="Cancel the tasks, and do not wait for other machines of the fleet; what they did is in doubt.",
+        ),
+    ] = False,
 ) -> None:
     """Resume the unfinished tasks of a journal.
 
@@ -352,7 +366,8 @@ def resume(
                 callboard.Supervisor.start(settings) as supervisor,
             ):
                 warn(supervisor.warnings)
-                results = parts.resume_tasks(supervisor, histories, _stage(console, who, log=log))
+                stage = _stage(console, who, log=log, abandon=abandon)
+                results = parts.resume_tasks(supervisor, histories, stage, cancel=abandon)
         journal_path = parts.named_journal(settings, path or parts.settings_at(None), journal)
         for task, result in zip((resumed.task for resumed in histories), results, strict=True):
             undo, history = (
@@ -538,9 +553,9 @@ def _who(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
     return parts.attendance(yes=yes, no_input=no_input, as_json=as_json)
 
 
-def _stage(console: Console, who: Attendance, *, log: bool) -> TaskSession:
+def _stage(console: Console, who: Attendance, *, log: bool, abandon: bool) -> TaskSession:
     live = console.is_terminal and not (console.is_dumb_terminal or console.quiet or log)
-    return parts.TaskSession(console, live, who)
+    return parts.TaskSession(console, live, who, abandon=abandon)
 
 
 def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, log: bool) -> dict[str, Any]:

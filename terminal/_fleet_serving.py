@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import queue
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.text import Text
 
 from callboard.config import Settings
-from callboard.messages import Outcome, agent_kind
+from callboard.messages import EventName, Outcome, agent_kind
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import EXIT_CODES, fail, warn
 from callboard.terminal._journals import journal_in, settings_at
+from callboard.terminal._people import Attendance, TerminalPeople
 from callboard.terminal._takeover import left_in
 from callboard.terminal._task_session import STOP_SECONDS, Interrupts
 from callboard.terminal._text import numbered, plain
@@ -24,7 +27,16 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from callboard.messages import Event
+
 _TICK = 0.1
+_APPROVALS = {
+    EventName.APPROVAL_REQUESTED,
+    EventName.APPROVAL_ANSWERED,
+    EventName.TASK_CANCELLING,
+    EventName.TASK_ENDED,
+}
+_NO_TERMINAL = "this command has no terminal, so they end at their deadlines"
 _HEALTH_SECONDS = 2.0
 """The interval at which the journal is checked."""
 
@@ -46,6 +58,38 @@ class ServeSignals(Interrupts):
         if self.requested:
             self._end(number, frame)
         self._first(number, frame)
+
+
+class ServingPeople(TerminalPeople):
+    """Asks a person at the terminal for approvals of this machine's tasks.
+
+    Questions are the submitter's.
+    """
+
+    def __init__(self, console: Console, supervisor: Supervisor) -> None:
+        super().__init__((), console, Attendance())
+        self._supervisor = supervisor
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        supervisor.subscribe(self._events.put)
+        for request in supervisor.status().approvals:
+            self.look(request.task_id)
+
+    def look(self, task_id: str) -> None:
+        """Load the approvals that are open now."""
+        handle = self._handles.setdefault(task_id, self._supervisor.handle(task_id))
+        for request in handle.approvals():
+            if request.id not in self._answered:
+                self._open.setdefault(request.id, request)
+
+    def poll(self) -> None:
+        """Show the next approval, or submit the typed verdict."""
+        while not self._events.empty():
+            event = self._events.get()
+            if event.name in _APPROVALS:
+                self.see(event)
+            if event.name is EventName.TASK_ENDED:
+                self._handles.pop(event.task_id, None)
+        super().poll()
 
 
 def fleet_settings(path: Path | None, changes: dict[str, Any] | None = None) -> Settings:
@@ -73,8 +117,10 @@ def serve_fleet(console: Console, path: Path | None, changes: dict[str, Any]) ->
     with ServeSignals() as signals, Supervisor.start(settings) as supervisor:
         warn(supervisor.warnings)
         supervisor.serve()
+        is_attended = settings.fleet.approvals == "here" and sys.stdin.isatty()
+        people = ServingPeople(console, supervisor) if is_attended else None
         try:
-            for line in _served(supervisor, signals, unfinished):
+            for line in _served(supervisor, signals, unfinished, people):
                 console.print(Text(plain(line)), soft_wrap=True)
         except (KeyboardInterrupt, SystemExit):
             kept = len(supervisor.pending())
@@ -84,7 +130,9 @@ def serve_fleet(console: Console, path: Path | None, changes: dict[str, Any]) ->
             raise
 
 
-def _served(supervisor: Supervisor, signals: ServeSignals, unfinished: int) -> Iterator[str]:
+def _served(
+    supervisor: Supervisor, signals: ServeSignals, unfinished: int, people: ServingPeople | None
+) -> Iterator[str]:
     """Serve to the end, and yield lines about it."""
     settings = supervisor.settings
     own_targets = [target for target in supervisor.targets() if not target.machine]
@@ -97,15 +145,19 @@ def _served(supervisor: Supervisor, signals: ServeSignals, unfinished: int) -> I
     )
     if unfinished:
         yield f"resumes {numbered(unfinished, 'task')} of an earlier start"
-    _wait(supervisor, signals)
+    if settings.fleet.approvals == "here":
+        yield "approvals are asked here" if people is not None else f"approvals are asked here: {_NO_TERMINAL}"
+    _wait(supervisor, signals, people)
     count = -1
     while not supervisor.drain(_TICK):
+        if people is not None:
+            people.poll()
         if count != (count := _open_tasks(supervisor)):
             yield f"drains: waits for {numbered(count, 'task')} of other machines; Ctrl-C again stops at once"
     yield "drained: no task of other machines is open"
 
 
-def _wait(supervisor: Supervisor, signals: ServeSignals) -> None:
+def _wait(supervisor: Supervisor, signals: ServeSignals, people: ServingPeople | None) -> None:
     """Wait for the first signal.
 
     Without a journal nothing more can be done: that ends the program.
@@ -113,6 +165,8 @@ def _wait(supervisor: Supervisor, signals: ServeSignals) -> None:
     checked = time.monotonic()
     while not signals.requested:
         time.sleep(_TICK)
+        if people is not None:
+            people.poll()
         if time.monotonic() - checked > _HEALTH_SECONDS:
             checked, health = time.monotonic(), supervisor.health()
             if health.journal == "failed":

@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from rich.live import Live
+from rich.text import Text
 
 from callboard.actors.commands import Secrets
 from callboard.messages import Event, EventName, JournalError, Outcome
 from callboard.terminal._board import TaskDisplay, pictures
 from callboard.terminal._commands import EXIT_CODES, fail
 from callboard.terminal._people import TerminalPeople
+from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import FrameType
 
     from rich.console import Console
-    from rich.text import Text
 
     from callboard.actors.client import TaskHandle
     from callboard.messages import Task, TaskResult
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 
 _TICK = 0.1
+_CANCELLED = "cancelled from the keyboard"
+_WITHOUT_MACHINE = (
+    "The machine {machine} stops the work when it is back. To end the task without it: Ctrl-C again, then "
+    "callboard resume --abandon"
+)
 _HELD_LINES = 1_000
 """The most lines that wait while a prompt is open; older ones are dropped. The journal has all events."""
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -84,6 +90,8 @@ class TaskSession:
     live: bool
     """Whether a picture changes in place; otherwise each event has a line."""
     attendance: Attendance
+    abandon: bool = False
+    """Whether a cancel does not wait for other machines of the fleet."""
 
 
 def play(supervisor: Supervisor, task: Task, stage: TaskSession) -> TaskResult:
@@ -99,8 +107,13 @@ def play(supervisor: Supervisor, task: Task, stage: TaskSession) -> TaskResult:
     return _shown(supervisor, [TaskDisplay(task.id, redacted_task.request)], submitted, stage, last_seq=None)[0]
 
 
-def resume_tasks(supervisor: Supervisor, histories: Sequence[TaskHistory], stage: TaskSession) -> list[TaskResult]:
-    """Show resumed tasks to their ends, each from its recorded progress."""
+def resume_tasks(
+    supervisor: Supervisor, histories: Sequence[TaskHistory], stage: TaskSession, *, cancel: bool = False
+) -> list[TaskResult]:
+    """Show resumed tasks to their ends, each from its recorded progress.
+
+    With `cancel`, they are cancelled at once.
+    """
     boards = [TaskDisplay(history.task.id, history.task.request) for history in histories]
     last_seq = 0
     for board, history in zip(boards, histories, strict=True):
@@ -110,7 +123,10 @@ def resume_tasks(supervisor: Supervisor, histories: Sequence[TaskHistory], stage
         board.lines = []  # they are of an earlier process
 
     def recovered() -> list[TaskHandle]:
-        return [supervisor.handle(history.task.id) for history in histories]
+        handles: list[TaskHandle] = [supervisor.handle(history.task.id) for history in histories]
+        for handle in handles if cancel else ():
+            handle.cancel(_CANCELLED, abandon=stage.abandon)
+        return handles
 
     return _shown(supervisor, boards, recovered, stage, last_seq=last_seq)
 
@@ -160,14 +176,16 @@ def _watch(
 ) -> None:
     people = TerminalPeople(handles, stage.console, stage.attendance, boards)
     lines: deque[Text] = deque(maxlen=_HELD_LINES)
+    is_cancelled = False
     for handle in handles:
         people.look(handle.task_id)
     with Picture(stage) as picture:
         for event in _events(events, handles):
             if interrupts.requested:
                 interrupts.requested = False
+                is_cancelled = True
                 for handle in handles:
-                    handle.cancel("cancelled from the keyboard")
+                    handle.cancel(_CANCELLED, abandon=stage.abandon)
             line = boards[event.task_id].see(event) if event is not None else None
             if event is not None:
                 people.see(event)
@@ -177,10 +195,17 @@ def _watch(
                 picture.draw(boards.values())
             if line is not None and not stage.live:
                 lines.append(line)
+            lines.extend(_advice(event, is_cancelled=is_cancelled))
             if not people.prompting:
                 _print_all(lines, stage.console)
             people.poll()
     _print_all(lines, stage.console)
+
+
+def _advice(event: Event | None, *, is_cancelled: bool) -> Iterator[Text]:
+    """Tell how a cancelled task ends without a machine that is away."""
+    if is_cancelled and event is not None and event.name is EventName.MACHINE_AWAY:
+        yield Text(_WITHOUT_MACHINE.format(machine=plain(str(event.data["machine"]))))
 
 
 def _print_all(lines: deque[Text], console: Console) -> None:

@@ -14,8 +14,10 @@ from callboard.actors.client._undo import undo
 from callboard.actors.commands import OutputType
 from callboard.actors.root import ConfirmTask, GetTasks, GiveOutputType, GiveSecrets, Submit
 from callboard.messages import (
+    Answer,
     NotAllTakenError,
     OutputT,
+    RequestExpired,
     SettingsError,
     SupervisorStoppedError,
     Task,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing import CheckInputs
     from callboard.actors.runtime import Budgets, EventStream
     from callboard.journal import Journal
-    from callboard.messages import Seconds, TaskResult
+    from callboard.messages import Question, Seconds, TaskResult
     from callboard.models import TaskModels
 
 
@@ -175,6 +177,16 @@ class Submission:
     def confirm(self, task_id: str) -> None:
         """Resume a recovered task, which the machine that submitted it still wants."""
         self.client.ask(ConfirmTask(task_id)).result(self.client.seconds)
+
+    def decline(self, question: Question, by: str) -> None:
+        """Answer a question that nobody is asked where its task was submitted.
+
+        The agent decides itself then. About a limit or an action in doubt it can't: that ends as at a deadline.
+        """
+        if question.limit is None and not question.in_doubt:
+            self.client.settle(Answer(id=question.id, task_id=question.task_id, nobody=True, by=by))
+        else:
+            self.client.tell(RequestExpired(id=question.id, task_id=question.task_id))
 
     def _check(self, task: Task) -> None:
         """Refuse an invalid task.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from callboard.actors.states import evolve
-from callboard.messages import CallboardError, Cause, Message, Outcome, RemoteEnded, StepFailure
+from callboard.messages import Answer, CallboardError, Cause, Message, Outcome, Question, RemoteEnded, StepFailure
 
 if TYPE_CHECKING:
     from callboard.actors.processing._services import Services
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
-    from callboard.messages import ApprovalRequest, Budget, PolicyRule, Question
+    from callboard.messages import ApprovalRequest, Budget, PolicyRule
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,8 @@ class RemotePipeline:
             return _failed(run, str(error))
         if isinstance(message, RemoteEnded):
             self._book(run, message)
+        if isinstance(message, Question) and not self.services.settings.system.ask_question:
+            return Answer(id=message.id, task_id=assign.task_id, nobody=True)
         return message
 
     async def capture(self, run: Run) -> Message:

@@ -103,7 +103,9 @@ class RecordedTask:
         messages = [row.message for row in self.rows]
         system: dict[str, bool] = {}
         if any(isinstance(message, Question | Answer) for message in messages):
-            system["ask_question"] = not any(isinstance(message, Answer) and message.nobody for message in messages)
+            system["ask_question"] = not any(
+                isinstance(message, Answer) and message.nobody and not message.by for message in messages
+            )
         waived = any(_waived(message) for message in messages)
         if waived or any(isinstance(message, ApprovalRequest) for message in messages):
             system["safe_guard"] = not waived

@@ -152,7 +152,7 @@ class OpenRequests:
         if reply is None:
             self._outbox.send(ask.address, ask.task_id, ask.run_id, answer)
         else:
-            reply(answer if isinstance(answer, Answer) else None)
+            reply(answer if isinstance(answer, Answer) and not answer.nobody else None)
         self._tell_answered(ask, content)
         return ask
 
@@ -182,7 +182,7 @@ def _check(ask: Ask, answer: Answer | ApprovalAnswer) -> None:
         kind = "a question: answer it" if isinstance(ask, Question) else "an approval: approve or reject it"
         msg = f"{ask.id!r} is {kind}"
         raise AnswerRefusedError(msg)
-    if not isinstance(ask, Question) or not isinstance(answer, Answer):
+    if not isinstance(ask, Question) or not isinstance(answer, Answer) or answer.nobody:
         return
     if len(answer.texts) != len(ask.questions):
         msg = f"{ask.id!r} asks {len(ask.questions)} questions, and got {len(answer.texts)} answers"

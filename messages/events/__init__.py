@@ -42,6 +42,7 @@ from callboard.messages.events._call_events import (
 )
 from callboard.messages.events._person_events import (
     ApprovalAnswered,
+    ApprovalElsewhere,
     ApprovalRequested,
     ClosedApproval,
     ClosedQuestion,
@@ -91,6 +92,7 @@ __all__ = [
     "AgentStarted",
     "AgentStopped",
     "ApprovalAnswered",
+    "ApprovalElsewhere",
     "ApprovalRequested",
     "BlackboardRebuilt",
     "CheckFailed",

@@ -103,6 +103,19 @@ class ApprovalAnswered(TypedEvent):
     """The end of the approval."""
 
 
+class ApprovalElsewhere(TypedEvent):
+    """Another machine of the fleet waits for an approval.
+
+    Only people of that machine can decide on it.
+    """
+
+    name: Literal[EventName.APPROVAL_ELSEWHERE] = EventName.APPROVAL_ELSEWHERE
+    machine: Datum[str]
+    """The machine's name."""
+    reason: Datum[str]
+    """The rule that requires it, or the model's words."""
+
+
 class QuestionAsked(TypedEvent):
     """An agent waits for a person's answer."""
 

@@ -38,7 +38,7 @@ class ServerLeftOut(TypedEvent):
 
 
 class MachineAway(TypedEvent):
-    """Another machine of the fleet gives no sign any more.
+    """Another machine of the fleet gives no sign any more, or was stopped.
 
     Its work waits for it.
     """
@@ -49,7 +49,9 @@ class MachineAway(TypedEvent):
     waiting: Datum[tuple[str, ...]]
     """The subtasks that it does for this one, by their runs."""
     seconds: Datum[float]
-    """The time since its last sign."""
+    """The time since its last sign; 0 if it was stopped."""
+    stopped: Datum[bool] = False
+    """Whether it was stopped, and said so."""
 
 
 class MachineBack(TypedEvent):

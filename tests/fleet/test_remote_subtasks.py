@@ -13,6 +13,7 @@ from callboard import EventName, Outcome, Task
 from callboard.fleet import Bucket, EngineAwayError, MemoryEngine
 from callboard.fleet._memory_engine import MemoryDelivery
 from callboard.journal import JournalReader
+from callboard.messages import UNATTENDED
 from callboard.testing import MemoryServer, assert_replays
 from support import ASK, FINISH, PATIENCE, append, lone, wait_for
 
@@ -89,6 +90,34 @@ def test_question_there_is_asked_here_and_recorded_on_both_sides(fleet, until):
             rows = [row.message for line in reader.tasks() for row in reader.rows(line.id)]
         answers[name] = [(row.by, row.texts) for row in rows if row.kind == "answer"]
     assert answers == {name: [("Ms Kim", ("the blue one",))] for name in ("desk", "finance-3")}
+
+
+def test_question_there_gets_the_answer_that_nobody_is_asked_here(fleet):
+    def there(request):
+        return ASK if request.step == 1 else {**FINISH, "Result": request.observation.notes[0]}
+
+    served = fleet.machine("finance-3", app=there)
+    here = fleet.machine("desk", serves=False, system={"ask_question": False})
+    result = fleet.submit(here, lone(REMOTE_WINDOW)).result(PATIENCE)
+    assert (result.outcome, result.output) == (Outcome.FINISHED, UNATTENDED)
+    served.stop()
+    here.stop()
+    answers = {}
+    for name in ("desk", "finance-3"):
+        with JournalReader.open(fleet.journal(name)) as reader:
+            (line,) = reader.tasks()
+            rows = [row.message for row in reader.rows(line.id)]
+        answers[name] = [(row.nobody, row.by) for row in rows if row.kind == "answer"]
+        assert_replays(fleet.journal(name), line.id)
+    assert answers == {"desk": [(True, "")], "finance-3": [(True, "desk")]}
+
+
+def test_limit_there_ends_the_work_if_nobody_is_asked_here(fleet):
+    budget = {"at_limit": "ask", "task": {"steps": 1}}
+    fleet.machine("finance-3", app=lambda request: append(f"{request.step}"), budget=budget)
+    here = fleet.machine("desk", serves=False, system={"ask_question": False})
+    result = fleet.submit(here, lone(REMOTE_WINDOW)).result(PATIENCE)
+    assert (result.outcome, result.actions) == (Outcome.OUT_OF_BUDGET, 1)
 
 
 @pytest.mark.parametrize("is_approved", [True, False])

@@ -110,6 +110,7 @@ def test_file_here_goes_to_another_machine(fleet, machines, tmp_path):
     path, _, text = result.output.partition(": ")
     assert text == "42 pieces"
     assert Path(path) != tmp_path / "desk" / "report.txt"
+    wait_for(lambda: not fleet.hub.files)
 
 
 def test_file_that_a_machine_made_is_not_sent_back_to_it(fleet, machines, tmp_path):

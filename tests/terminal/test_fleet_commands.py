@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 import json
+import os
 import re
 import signal
 import subprocess
@@ -16,10 +17,10 @@ import pytest
 import yaml
 
 import forks
-from callboard import Settings, Supervisor, Task
+from callboard import Outcome, Settings, Supervisor, Task
 from callboard.fleet import set_up
 from callboard.messages import UnknownTargetError
-from callboard.terminal import INTERRUPTED, USAGE
+from callboard.terminal import EXIT_CODES, INTERRUPTED, USAGE
 from nats_server import NatsServer, check_for_server
 from support import PATIENCE, wait_for
 
@@ -85,11 +86,13 @@ def machine(tmp_path: Path, hub: NatsServer) -> Path:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, words: str = "; Ctrl-C drains") -> Iterator[subprocess.Popen[str]]:
+def serving(
+    folder: Path, words: str = "; Ctrl-C drains", stdin: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[str]]:
     """Run ``callboard fleet serve`` there, until it serves."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", PROGRAM, "fleet", "serve"]
-    with forks.Program(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
+    with forks.Program(command, cwd=folder, stdin=stdin, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             line = process.stdout.readline()
             assert line.startswith("finance-3 serves 4 targets through nats://127.0.0.1:"), line
@@ -157,6 +160,45 @@ def test_serve_without_work_ends_at_the_first_ctrl_c(machine: Path) -> None:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE)
         assert (output, process.returncode) == ("drained: no task of other machines is open\n", 0)
+
+
+@pytest.fixture
+def deciding_machine(machine: Path) -> Path:
+    """Have the machine decide on its approvals itself, and its agent ask for one."""
+    file = machine / "callboard.yaml"
+    settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+    settings["fleet"]["approvals"] = "here"
+    file.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    asking = {"Status": "CONFIRM", "Comment": "may I read it?"}
+    answers = {"app/csv/notes.csv": [asking, {"Status": "FINISH", "Result": "done"}]}
+    (machine / "script.yaml").write_text(yaml.safe_dump(answers), encoding="utf-8")
+    (machine / "go").touch()
+    return machine
+
+
+@pytest.mark.parametrize(("typed", "outcome"), [("y", Outcome.FINISHED), ("", Outcome.REJECTED)])
+def test_serve_asks_for_approvals_at_its_terminal(
+    deciding_machine: Path, desk: Supervisor, typed: str, outcome: Outcome
+) -> None:
+    keys, side = pytest.importorskip("pty").openpty()
+    with os.fdopen(keys, "wb", buffering=0) as keyboard, serving(deciding_machine, stdin=side) as process:
+        os.close(side)
+        assert process.stdout.readline() == "approvals are asked here\n"
+        handle = submit(desk, deciding_machine)
+        shown = ""
+        while "= no > " not in shown:
+            letter = process.stdout.read(1)
+            assert letter, shown
+            shown += letter
+        assert "app/csv/notes.csv asks for approval: may I read it?" in shown
+        assert handle.approvals() == ()
+        keyboard.write(f"{typed}\n".encode())
+        assert handle.result(PATIENCE).outcome is outcome
+
+
+def test_serve_without_a_terminal_says_that_approvals_end_unanswered(deciding_machine: Path) -> None:
+    with serving(deciding_machine) as process:
+        assert process.stdout.readline().endswith("has no terminal, so they end at their deadlines\n")
 
 
 def test_serve_says_that_the_server_does_not_answer(machine: Path, hub: NatsServer) -> None:
@@ -258,6 +300,11 @@ def test_setup_refuses_a_name_with_wildcards(call: Call, machine: Path) -> None:
 @pytest.fixture
 def task_file(tmp_path: Path, desk: Supervisor, served: None) -> Path:
     """Give a task file for a document of the machine, with settings beside it."""
+    return job_folder(desk, tmp_path) / "task.yaml"
+
+
+def job_folder(desk: Supervisor, tmp_path: Path) -> Path:
+    """Make a folder with a task file for a document of the machine, and settings."""
     wait_for(lambda: [target for target in desk.targets() if target.name == "notes.csv"])
     target = next(target.id for target in desk.targets() if target.name == "notes.csv")
     folder = tmp_path / "job"
@@ -266,7 +313,7 @@ def task_file(tmp_path: Path, desk: Supervisor, served: None) -> Path:
     (folder / "callboard.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     task = {"id": "job-1", "request": "read it", "target": target}
     (folder / "task.yaml").write_text(yaml.safe_dump(task), encoding="utf-8")
-    return folder / "task.yaml"
+    return folder
 
 
 @pytest.fixture
@@ -290,6 +337,40 @@ def test_run_without_the_fleet_has_no_targets_of_other_machines(call: Call, task
     result = call("run", task_file, "--settings", task_file.parent, "--model", model, "--no-fleet")
     assert result.exit_code == USAGE
     assert "notes.csv" in result.stderr
+
+
+def test_ctrl_c_names_the_stopped_machine_and_abandon_ends_the_task(
+    call: Call, machine: Path, desk: Supervisor, tmp_path: Path
+) -> None:
+    with serving(machine) as process:
+        handle = submit(desk, machine)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline().startswith("drains: ")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    folder = job_folder(desk, tmp_path)
+    command = [sys.executable, "-m", "callboard", "run", "task.yaml", "--settings", "."]
+    pipe = subprocess.PIPE
+    with forks.Program(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        until_line(process, "the machine finance-3 was stopped; its work waits for it")
+        process.send_signal(signal.SIGINT)
+        until_line(process, "callboard resume --abandon")
+        process.send_signal(signal.SIGINT)
+        assert "interrupted; the journal keeps the unfinished tasks" in process.communicate(timeout=PATIENCE)[0]
+    result = call("resume", folder, "--abandon")
+    assert result.exit_code == EXIT_CODES[Outcome.CANCELLED], result.output
+    assert not handle.done()
+
+
+def until_line(process: subprocess.Popen[str], words: str) -> None:
+    """Read lines up to one with these words."""
+    lines = []
+    while words not in " ".join(lines[-2:]):
+        line = process.stdout.readline()
+        assert line, "".join(lines)
+        lines.append(line.strip())
 
 
 def test_resume_takes_a_task_of_another_machine_up_again(call: Call, task_file: Path, machine: Path) -> None:
