@@ -118,6 +118,8 @@ class SubmittedTask:
     """The files that were stored for it by this process."""
     paths: dict[str, str] = field(default_factory=dict)
     """The paths of these files here, by those there."""
+    is_paused: bool | None = None
+    """Whether it is paused; None if that was not said since this process began."""
     is_given_up: bool = False
     """Whether its end is not waited for any more."""
     waits_anyway: bool = False
@@ -300,6 +302,8 @@ class SubmittedWork:
         task = await self._known(run.assign)
         if self._own_name.taken and task.signals is None:
             raise CallboardError(self._own_name.taken)
+        if not task.is_unplaced:
+            await self._tell_pause(task, is_paused=run.paused)
         if isinstance(run.last, Answer) and run.last.id == _away_id(run.assign):
             task.waits_anyway = run.last.texts != (GIVE_UP,)
             if not task.waits_anyway:
@@ -368,8 +372,9 @@ class SubmittedWork:
     def pause(self, run: Run, *, paused: bool) -> None:
         """Pause a subtask on the other machine, or resume it."""
         task = self._task_of(run.assign)
+        task.is_paused = paused
         if task.signals is not None:
-            in_background(self._signal(task, paused=paused))
+            in_background(self._tell_pause(task, is_paused=paused))
 
     def expect_answer(self, run: Run) -> None:
         """Report when a run's request is no longer open there."""
@@ -418,6 +423,14 @@ class SubmittedWork:
             signals = (task.signals or TaskSignals()).model_copy(update=changes)
             await self._put_signals(task, signals)
 
+    async def _tell_pause(self, task: SubmittedTask, *, is_paused: bool) -> None:
+        """Pause or resume a subtask, unless that was said to it last."""
+        while True:
+            signals, is_paused = task.signals, is_paused if task.is_paused is None else task.is_paused
+            if signals is not None and bool(signals.paused) is is_paused:
+                return
+            await self._signal(task, **({"paused": is_paused} if is_paused or signals is not None else {}))
+
     async def _tell_verdict(self, task: SubmittedTask, verdict: Answer | ApprovalAnswer, run_id: str) -> None:
         id_there = _id_there(task, run_id, verdict.id)
         sent = verdict.model_copy(update={"id": id_there, "task_id": task.task_id})
@@ -450,8 +463,7 @@ class SubmittedWork:
             if task.pool and task.result is None:
                 await self._choose_machine(task)
             if not task.is_unplaced and not task.is_sent and task.result is None:
-                if task.signals is None:
-                    await self._signal(task, **({"paused": True} if run.paused else {}))
+                await self._tell_pause(task, is_paused=run.paused)
                 await self._send(task, assign, terms)
             if task.result is not None:
                 return _ended(task, assign, task.result)

@@ -397,6 +397,28 @@ def test_pause_and_resume_hold_on_the_other_machine(fleet):
     assert [text for _, _, text in surface.effects] == ["sum"]
 
 
+def test_subtask_is_resumed_though_its_submitter_restarted_meanwhile(fleet, until):
+    entered, gate = threading.Event(), threading.Event()
+
+    def there(request):
+        entered.set()
+        gate.wait(PATIENCE)
+        return worker(request)
+
+    served = fleet.machine("finance-3", app=there)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    assert entered.wait(PATIENCE)
+    handle.pause()
+    wait_for(lambda: [task for task in served.status().tasks if task.paused])
+    gate.set()
+    here.stop()
+    again = fleet.machine("desk", serves=False).handle(handle.task_id)
+    until(again, EventName.RUN_RECOVERED)
+    assert again.resume()
+    assert again.result(PATIENCE).ok
+
+
 def test_task_with_secrets_of_its_own_is_not_sent(fleet):
     fleet.machine("finance-3", app=worker)
     here = fleet.machine("desk", serves=False)
