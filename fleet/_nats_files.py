@@ -6,8 +6,8 @@ JetStream's object store is not used: it tells all machines the names of all fil
 from __future__ import annotations
 
 import asyncio
-import collections
 import hashlib
+import weakref
 from typing import TYPE_CHECKING
 
 from nats.js.api import DeliverPolicy, DiscardPolicy, StreamConfig
@@ -50,13 +50,14 @@ class NatsFiles:
         self._stream = stream
         self._context = stream.context
         self._name = name
-        self._locks: collections.defaultdict[str, asyncio.Lock] = collections.defaultdict(asyncio.Lock)
+        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        """Held while a file is stored, by its subject."""
 
     async def store(self, path: Path, owner: str, reader: str) -> StoredFile:
         """Store a file, unless it is."""
         file = await asyncio.to_thread(describe_file, path, owner, self._name, reader)
         subject = _subject(file)
-        async with self._locks[subject]:
+        async with self._locks.setdefault(subject, asyncio.Lock()):
             if not await self._is_stored(subject):
                 with await asyncio.to_thread(path.open, "rb") as stream:
                     await self._write(subject, stream)

@@ -311,3 +311,11 @@ async def test_calls_before_the_first_connection_say_that_the_server_is_away(nat
     for call in calls:
         with pytest.raises(EngineAwayError, match="was not reached yet"):
             await call()
+
+
+async def test_file_that_is_stored_twice_at_once_is_stored_once(world, tmp_path):
+    engine = await world.engine()
+    (tmp_path / "report").write_bytes(b"report" * 100_000)
+    files = await soon(asyncio.gather(*(engine.store(tmp_path / "report", "task-1") for _ in range(4))))
+    await soon(engine.load(files[0], tmp_path / "copy"))
+    assert (tmp_path / "copy").read_bytes() == b"report" * 100_000
