@@ -50,6 +50,12 @@ class Sizes:
     """Pages of MiniWoB++; none stands for all."""
     seeds: int = 3
     """Times that a page is solved, each with other contents."""
+    fleet_tasks: int = 200
+    fleet_machines: tuple[int, ...] = (0, 1, 2, 3)
+    """Machines of the throughput; 0 stands for this one."""
+    beats: tuple[tuple[int, float], ...] = ((50, 2.0), (200, 20.0))
+    """Simulated machines, and the seconds between the beats of each."""
+    rest_seconds: float = 20.0
 
 
 QUICK = Sizes(
@@ -71,6 +77,10 @@ QUICK = Sizes(
     browser_steps=3,
     pages=("click-test", "use-slider", "drag-box"),
     seeds=1,
+    fleet_tasks=3,
+    fleet_machines=(1,),
+    beats=((3, 0.5),),
+    rest_seconds=0.5,
 )
 
 
@@ -192,6 +202,16 @@ def miniwob(sizes: Sizes) -> Iterator[Question]:
         yield Question(contender, {"page": name, "seeds": sizes.seeds}, row=name)
 
 
+def fleet(sizes: Sizes) -> Iterator[Question]:
+    """Tasks on machines of a fleet, beside tasks here."""
+    from benchmarks.fleet_report import rows_of
+
+    contender = Contender("fleet", "benchmarks.figures.fleet")
+    common = {"tasks": sizes.fleet_tasks, "seconds": sizes.rest_seconds}
+    for row, parameters in rows_of(sizes.fleet_machines, sizes.beats):
+        yield Question(contender, {**common, **parameters}, row=row)
+
+
 FIGURES = {
     "steps": steps,
     "waits": waits,
@@ -205,7 +225,7 @@ FIGURES = {
     "documents": documents,
 }
 """The parts of callboard alone."""
-ON_REQUEST = {"instructions": instructions, "browser": browser, "miniwob": miniwob}
+ON_REQUEST = {"instructions": instructions, "browser": browser, "miniwob": miniwob, "fleet": fleet}
 """Parts that run only when they are named: they need programs and packages that few have, and two take long."""
 
 

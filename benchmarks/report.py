@@ -14,6 +14,7 @@ from benchmarks.fan_out import TITLES as FAN_OUT
 from benchmarks.figures import instructions, start
 from benchmarks.figures.browser import TITLES as BROWSER_TITLES
 from benchmarks.figures.documents import LIBRARIES
+from benchmarks.fleet_report import fleet_lines
 from benchmarks.goals import GOALS, ROW_GOALS
 from benchmarks.large_documents import ROWS
 from benchmarks.miniwob.report import miniwob_lines
@@ -65,6 +66,7 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None, *, brief: b
         "goals": "\n".join(_goals(answers)),
         "browser": "\n".join(_rows(answers, "browser", BROWSER_TITLES, ("seconds", "cpu"))),
         "miniwob": "\n".join(miniwob_lines(answers)),
+        "fleet": "\n".join(fleet_lines(answers)),
     }
     return {name: text for name, text in written.items() if text}
 

@@ -39,6 +39,8 @@ class Machine:
     pools: dict[str, list[str]] = field(default_factory=dict)
     """The pools that it belongs to, with the ids of its targets in each."""
     labels: dict[str, str] = field(default_factory=dict)
+    targets_digest: int = 0
+    """A digest of what it said of them: after a time without the server, the same is said again."""
     seen: float = 0.0
     """The time of its last beat, on this machine's monotonic clock."""
     is_away: bool = False
@@ -115,6 +117,7 @@ class Machines:
         async for entry in self._engine.watch(Bucket.MACHINES):
             if entry is None:
                 self.known.set()
+                self._gather()
                 continue
             name, _, part = entry.key.partition(".")
             if name == self._name:
@@ -147,12 +150,15 @@ class Machines:
 
     async def _take_targets(self, name: str, entry: BucketEntry) -> None:
         machine = self._machines.setdefault(name, Machine(name))
+        if machine.targets_digest == (digest := hash(entry.value)):
+            return
         if entry.value is None:
             machine.targets, machine.pools, machine.labels = (), {}, {}
         else:
             sent = MachineTargets.model_validate_json(await unpack(self._engine, entry.value))
             machine.targets = tuple(_as_remote(name, target) for target in sent.targets)
             self._take_pools(machine, sent)
+        machine.targets_digest = digest
         self._gather()
         self._on_targets(name)
 
@@ -165,6 +171,8 @@ class Machines:
         machine.pools, machine.labels = dict(pools), sent.labels
 
     def _gather(self) -> None:
+        if not self.known.is_set():
+            return  # else a start would take the time of the square of the machines
         pools = (self._pools[pool] for pool in sorted(self._pools))
         self.targets = (*(target for machine in self for target in machine.targets), *pools)
 

@@ -34,7 +34,7 @@ from callboard.fleet._engine import (
     QueueFullError,
 )
 from callboard.fleet._nats_client import RETRY_SECONDS, answering, connect
-from callboard.fleet._nats_files import FILES_CONFIG, NatsFiles
+from callboard.fleet._nats_files import FILES_CONFIG, MARKER_SECONDS, NatsFiles
 from callboard.fleet._nats_reader import FETCH_SECONDS, JetStream, StreamReader, apart
 from callboard.fleet._permissions import API, inbox
 from callboard.messages import SettingsError
@@ -78,6 +78,7 @@ def _bucket_config(bucket: Bucket) -> StreamConfig:
         allow_rollup_hdrs=True,
         deny_delete=True,
         allow_direct=True,
+        allow_msg_ttl=True,
     )
 
 
@@ -92,7 +93,10 @@ _WORK_CONFIG = StreamConfig(
 
 
 async def _make(context: JetStreamContext, config: StreamConfig) -> None:
-    """Make a stream, or give the one of its name these settings."""
+    """Make a stream, or give the one of its name these settings.
+
+    One that an older server made does not know the time to live of messages.
+    """
     try:
         await context.add_stream(config)
     except BadRequestError as error:
@@ -371,9 +375,15 @@ class NatsEngine:
             raise ConflictError.of(bucket, key) from error
 
     async def delete(self, bucket: Bucket, key: str) -> None:
-        """Delete a key."""
+        """Delete a key.
+
+        A server from 2.11 on forgets it, too, after a time.
+        """
         with self._calling():
-            await self._buckets[bucket].delete(key)
+            try:
+                await self._buckets[bucket].purge(key, msg_ttl=MARKER_SECONDS)
+            except BadRequestError:  # an older server made the bucket: `set_up` changes it
+                await self._buckets[bucket].purge(key)
 
     async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
         """Yield the values of keys, then None, then each change."""

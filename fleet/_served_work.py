@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
-    from callboard.fleet._engine import Delivery, FleetEngine, StoredFile
+    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine, StoredFile
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
     from callboard.fleet._work_messages import Verdict
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 _log = HostLog()
 
 _ASKING = {
+    EventName.RUN_RECOVERED,  # the machine may have stopped between a request and its publication
     EventName.QUESTION_ASKED,
     EventName.QUESTION_ANSWERED,
     EventName.APPROVAL_REQUESTED,
@@ -127,6 +128,8 @@ class ServedWork:
         """The tasks of other machines that are not over here, by id."""
         self.task_ids: set[str] = set()
         """The ids of all tasks of other machines that have begun here, and are not over."""
+        self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
+        """What submitters said that is still to be done, by the keys of their tasks."""
         self._is_draining = False
         self._beat = int(time.time())
         self._published: tuple[Target, ...] | None = None
@@ -144,6 +147,7 @@ class ServedWork:
                     if handle.task.origin is not None:
                         self._begin(handle.task)
                 group.create_task(self._publish())
+                group.create_task(self._watch_signals())
                 group.create_task(self._receive())
         finally:
             for work in self._works.values():
@@ -344,9 +348,9 @@ class ServedWork:
     async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery) -> None:
         """Keep a delivery while its work goes on, then remove it."""
         while not work.done():
-            await asyncio.wait({work}, timeout=BEAT_SECONDS)
-            with contextlib.suppress(EngineAwayError):
-                await delivery.keep()
+            if not (await asyncio.wait({work}, timeout=BEAT_SECONDS))[0]:
+                with contextlib.suppress(EngineAwayError):
+                    await delivery.keep()
         if not work.cancelled() and work.exception() is None:
             await self._done(delivery)
 
@@ -396,18 +400,36 @@ class ServedWork:
         value = None if entry is None else entry.value
         return None if value is None else TaskSignals.model_validate_json(value)
 
+    async def _watch_signals(self) -> None:
+        """Take what submitters say.
+
+        One watch serves all tasks, since it begins with every entry that there is.
+        """
+        while True:
+            async for entry in self._engine.watch(Bucket.SIGNALS, self._name):
+                if entry is not None and entry.key in self._signals_of:
+                    self._signals_of[entry.key].put_nowait(entry)
+            await asyncio.sleep(BEAT_SECONDS / 2)  # the server was not reached yet
+
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
-        """Do what the submitter says to a task."""
+        """Do what the submitter says to a task, and has said before."""
         key, obey = self._signals_key(task), _Obedience(handle)
-        async for entry in self._engine.watch(Bucket.SIGNALS, key.rpartition(".")[0]):
-            if entry is None or entry.value is None or entry.key != key:
-                continue
-            signals = TaskSignals.model_validate_json(entry.value)
-            await asyncio.to_thread(obey.follow, signals)
+        entries: asyncio.Queue[BucketEntry] = asyncio.Queue()
+        self._signals_of[key] = entries
+        try:
+            earlier = await repeat(lambda: self._engine.get(Bucket.SIGNALS, key))
+            if earlier is not None and entries.empty():  # else the watch tells all that follows
+                entries.put_nowait(earlier)
+            while True:
+                entry = await entries.get()
+                if entry.value is not None:
+                    await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
+        finally:
+            del self._signals_of[key]
 
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Tell the submitter what people are asked here."""
-        published: tuple[Any, ...] = ()
+        published: tuple[Any, ...] | None = None
         async for event in handle:
             if event.name not in _ASKING:
                 continue

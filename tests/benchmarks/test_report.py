@@ -187,6 +187,7 @@ def test_the_document_has_every_section_once_and_shows_the_plot():
         "browser",
         "documents",
         "fan_out",
+        "fleet",
         "goals",
         "instructions",
         "job",

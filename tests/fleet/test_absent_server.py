@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from callboard import Settings, Supervisor
+from callboard import Outcome, Settings, Supervisor
 from callboard.fleet import NatsEngine, set_up
 from callboard.messages import UnknownTargetError
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE, lone, wait_for
+from support import ASK, FINISH, PATIENCE, lone, wait_for
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def member(nats_server, monkeypatch):
     def start(name):
         supervisor = Supervisor.start(
             Settings.load(fleet={"url": nats_server.url, "name": name}),
-            models={"app": lambda _: {**FINISH, "Result": name}},
+            models={"app": lambda request: ASK if request.request == "ask" else {**FINISH, "Result": name}},
             servers=[MemoryServer(MemoryServer.window(name))],
         )
         running.append(supervisor)
@@ -66,6 +66,18 @@ def test_supervisors_that_start_without_their_server_find_each_other(nats_server
     nats_server.start()
     result = submitted(here, lone("finance-3:memo:finance-3")).result(PATIENCE)
     assert (result.ok, result.output) == (True, "finance-3")
+
+
+def test_supervisor_that_started_without_its_server_is_told_of_a_cancel(nats_server, member):
+    asyncio.run(set_up(nats_server.url))
+    nats_server.stop()
+    here = member("desk")
+    member("finance-3")
+    nats_server.start()
+    handle = submitted(here, lone("finance-3:memo:finance-3", request="ask"))
+    wait_for(handle.questions)
+    handle.cancel("enough")
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 def test_task_is_done_across_restarts_of_the_server(nats_server, member):

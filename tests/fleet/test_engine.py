@@ -7,6 +7,7 @@ import contextlib
 import gc
 import hashlib
 
+import nats
 import pytest
 
 from callboard.fleet import (
@@ -20,6 +21,8 @@ from callboard.fleet import (
     set_up,
 )
 from callboard.fleet._nats_client import answering
+from callboard.fleet._nats_engine import _bucket_config
+from callboard.fleet._nats_files import FILES_CONFIG
 from callboard.messages import SettingsError
 from fleet_lab import Link
 from support import PATIENCE
@@ -272,7 +275,7 @@ async def test_link_that_carries_nothing_counts_as_away(nats_server, monkeypatch
     monkeypatch.setattr("callboard.fleet._nats_client.PING_SECONDS", 0.2)
     await set_up(nats_server.url)
     link = Link(nats_server.port)
-    engine = NatsEngine(f"nats://127.0.0.1:{link.port}", "finance-3")
+    engine = NatsEngine(link.url, "finance-3")
     await engine.open()
     link.block()
     await disconnected(engine)
@@ -319,3 +322,45 @@ async def test_file_that_is_stored_twice_at_once_is_stored_once(world, tmp_path)
     files = await soon(asyncio.gather(*(engine.store(tmp_path / "report", "task-1") for _ in range(4))))
     await soon(engine.load(files[0], tmp_path / "copy"))
     assert (tmp_path / "copy").read_bytes() == b"report" * 100_000
+
+
+def old_bucket(bucket):
+    """Give a bucket as it is on a server before 2.11, which does not know the time to live of a message."""
+    return _bucket_config(bucket).evolve(allow_msg_ttl=None)
+
+
+async def test_deleted_keys_are_forgotten_also_in_a_bucket_of_an_older_server(nats_server, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._nats_engine.MARKER_SECONDS", 1.0)
+    client = await nats.connect(nats_server.url)
+    try:
+        version = client.connected_server_version
+        if (version.major, version.minor) < (2, 11):
+            pytest.skip("this server keeps the markers of deleted keys")
+        await client.jetstream().add_stream(old_bucket(Bucket.SIGNALS))
+        engine = NatsEngine(nats_server.url, "finance-3", makes_streams=True)
+        await engine.open()
+        await engine.put(Bucket.SIGNALS, "finance-3.desk.r-1", b"1")
+        await engine.delete(Bucket.SIGNALS, "finance-3.desk.r-1")
+        await engine.close()
+        async with asyncio.timeout(PATIENCE):
+            while (await client.jetstream().stream_info("KV_callboard-signals")).state.messages:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.1)
+    finally:
+        await client.close()
+
+
+async def test_keys_and_files_are_deleted_where_the_server_was_replaced(nats_server, monkeypatch, tmp_path):
+    monkeypatch.setattr("callboard.fleet._nats_engine._bucket_config", old_bucket)
+    monkeypatch.setattr("callboard.fleet._nats_engine.FILES_CONFIG", FILES_CONFIG.evolve(allow_msg_ttl=None))
+    await set_up(nats_server.url)
+    engine = NatsEngine(nats_server.url, "finance-3")
+    await engine.open()
+    await engine.put(Bucket.SIGNALS, "finance-3.desk.r-1", b"1")
+    await engine.delete(Bucket.SIGNALS, "finance-3.desk.r-1")
+    assert await engine.get(Bucket.SIGNALS, "finance-3.desk.r-1") is None
+    (tmp_path / "report").touch()
+    file = await engine.store(tmp_path / "report", "task-1")
+    await engine.discard(file)
+    with pytest.raises(DamagedFileError):
+        await engine.load(file, tmp_path / "copy")
+    await engine.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import threading
 
 import pytest
@@ -107,6 +109,35 @@ def test_approval_of_the_other_machine_is_asked_here(fleet, until, is_approved):
     assert result.outcome is (Outcome.FINISHED if is_approved else Outcome.REJECTED)
     assert [text for _, _, text in surface.effects] == (["sum"] if is_approved else [])
     assert is_approved or "rejected by Ms Kim: not today" in result.causes[0].reason
+
+
+@pytest.mark.parametrize("asks", ["question", "approval"])
+def test_request_is_asked_here_though_its_machine_stopped_before_telling(fleet, until, asks):
+    engine = MemoryEngine(fleet.hub, "finance-3")
+    policy = [{"verdict": "approve", "tool": "append"}]
+
+    def there(request):
+        if request.step > 1 or request.observation.notes:
+            return FINISH
+        engine.cut()
+        return ASK if asks == "question" else append("one")
+
+    served = fleet.machine("finance-3", app=there, policy=policy, engine=engine)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    wait_for(lambda: served.status().questions or served.status().approvals)
+    served.stop()
+    with contextlib.closing(sqlite3.connect(fleet.journal("finance-3"))) as journal, journal:
+        event = "question.asked" if asks == "question" else "approval.requested"
+        deleted = journal.execute("DELETE FROM rows WHERE seq IS NOT NULL AND body LIKE ?", [f"%{event}%"])
+        assert deleted.rowcount == 1
+    fleet.machine("finance-3", app=there, policy=policy)
+    until(handle, EventName.QUESTION_ASKED if asks == "question" else EventName.APPROVAL_REQUESTED)
+    if asks == "question":
+        handle.answer(handle.questions()[0].id, "the blue one")
+    else:
+        handle.approve(handle.approvals()[0].id)
+    assert handle.result(PATIENCE).ok
 
 
 def test_request_that_is_answered_there_is_withdrawn_here(fleet, until):

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import fleet_machine
 from callboard.fleet import set_up
@@ -27,8 +27,36 @@ from support import PATIENCE
 PROGRAM = Path(fleet_machine.__file__)
 
 
+class Way(Protocol):
+    """A machine's way to the server."""
+
+    command: tuple[str, ...]
+    """The begin of a command that runs where the machine is."""
+
+    @property
+    def url(self) -> str:
+        """The server's address for the machine."""
+
+    def cut(self) -> None:
+        """Break it."""
+
+    def block(self) -> None:
+        """Carry nothing any more, as a cable that is pulled out."""
+
+    def degrade(self) -> None:
+        """Carry only a part at once."""
+
+    def mend(self) -> None:
+        """Carry everything again."""
+
+    def close(self) -> None:
+        """End it."""
+
+
 class Link:
-    """A machine's way to the server, which can be cut or blocked."""
+    """A way that is a program on loopback, which can be cut or blocked."""
+
+    command = ()
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
@@ -41,7 +69,7 @@ class Link:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._server = self._run(asyncio.start_server(self._connect, "127.0.0.1", 0))
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self.url = f"nats://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def cut(self) -> None:
         """End all connections, and refuse new ones."""
@@ -50,6 +78,8 @@ class Link:
     def block(self) -> None:
         """Carry nothing any more, as a cable that is pulled out."""
         self._loop.call_soon_threadsafe(self._flows.clear)
+
+    degrade = block
 
     def mend(self) -> None:
         """Carry everything again, also what was sent meanwhile."""
@@ -115,7 +145,7 @@ class MachineProcess:
 
     name: str
     folder: Path
-    link: Link
+    link: Way
     order: dict[str, Any]
     process: subprocess.Popen[str] | None = None
     lives: int = 0
@@ -123,10 +153,10 @@ class MachineProcess:
     def start(self) -> None:
         """Start it, on its journal."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        url = f"nats://127.0.0.1:{self.link.port}"
-        order = {**self.order, "name": self.name, "folder": str(self.folder), "url": url}
+        order = {**self.order, "name": self.name, "folder": str(self.folder), "url": self.link.url}
+        command = (*self.link.command, sys.executable, str(PROGRAM), json.dumps(order))
         with (self.folder / "errors.txt").open("a") as errors:
-            self.process = subprocess.Popen([sys.executable, str(PROGRAM), json.dumps(order)], stderr=errors, text=True)
+            self.process = subprocess.Popen(command, stderr=errors, text=True)
         self.lives += 1
 
     def send(self, number: signal.Signals) -> None:
@@ -151,11 +181,23 @@ class FleetLab:
 
     def __post_init__(self) -> None:
         """Set the server up."""
+        self.set_up()
+
+    def set_up(self) -> None:
+        """Make the streams."""
         asyncio.run(set_up(self.server.url))
+
+    def make_link(self, _name: str) -> Way:
+        """Make the way of a machine to the server."""
+        return Link(self.server.port)
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of the connection, without the address."""
+        return {}
 
     def add(self, name: str, **order: Any) -> MachineProcess:
         """Start a machine."""
-        machine = MachineProcess(name, self.folder / name, Link(self.server.port), order)
+        machine = MachineProcess(name, self.folder / name, self.make_link(name), {"fleet": self.settings(), **order})
         self.machines[name] = machine
         machine.start()
         return machine
@@ -197,12 +239,16 @@ class FleetLab:
             machine.link.close()
 
 
+KINDS = ("kill", "kill", "halt", "cut", "block")
+"""The kinds of faults on loopback; the server is only killed and halted."""
+
+
 @dataclass(frozen=True)
 class Fault:
     """A fault that befalls a part of the fleet for some time."""
 
     kind: str
-    """``kill``, ``halt``, ``cut`` or ``block``."""
+    """``kill``, ``halt``, ``cut``, ``block`` or ``degrade``."""
     victim: str
     """A machine, or ``server``."""
     pause: float
@@ -211,14 +257,12 @@ class Fault:
     """The seconds until it is over."""
 
 
-def faults(seed: int, number: int, victims: list[str]) -> Iterator[Fault]:
+def faults(seed: int, number: int, victims: list[str], kinds: tuple[str, ...] = KINDS) -> Iterator[Fault]:
     """Make random faults."""
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     for _ in range(number):
         victim = chance.choice([*victims, "server"])
-        kind = chance.choice(
-            ("kill", "kill", "halt") if victim == "server" else ("kill", "kill", "halt", "cut", "block")
-        )
+        kind = chance.choice(("kill", "kill", "halt") if victim == "server" and kinds is KINDS else kinds)
         seconds = {"kill": chance.uniform(0, 1.5), "halt": chance.choice((0.3, 2.0, 6.0))}.get(
             kind, chance.uniform(2, 7)
         )
@@ -260,13 +304,18 @@ class Chaos:
                 time.sleep(fault.seconds)
                 machine.send(signal.SIGCONT)
             case _:
-                (machine.link.cut if fault.kind == "cut" else machine.link.block)()
-                time.sleep(fault.seconds)
-                machine.link.mend()
+                self._break(machine.link, fault)
+
+    def _break(self, link: Way, fault: Fault) -> None:
+        {"cut": link.cut, "block": link.block, "degrade": link.degrade}[fault.kind]()
+        time.sleep(fault.seconds)
+        link.mend()
 
     def _server_fault(self, fault: Fault) -> None:
         server = self._lab.server
-        if fault.kind == "kill":
+        if fault.kind not in {"kill", "halt"}:
+            self._break(self._lab.make_link("server"), fault)
+        elif fault.kind == "kill":
             server.stop()
             time.sleep(fault.seconds)
             server.start()
@@ -276,21 +325,35 @@ class Chaos:
             server.process.send_signal(signal.SIGCONT)
 
 
-def random_tasks(seed: int, number: int, machines: list[str]) -> list[dict[str, Any]]:
-    """Make tasks for random windows of machines."""
-    chance = random.Random(seed)  # noqa: S311 - not for secrets
-    return [
-        {
-            "id": f"t{index}",
-            "target": f"{(machine := chance.choice(machines))}:memo:{machine}{chance.randrange(fleet_machine.WINDOWS)}",
-            "request": " ".join(
-                [
-                    f"name=t{index} marks={chance.randint(1, 3)} think={chance.choice((0, 0.05, 0.2))}",
-                    f"hold={chance.choice((0, 0.02, 0.1))} ask={int(chance.random() < 0.2)}",
-                    *(["size=250000"] if chance.random() < 0.05 else []),
-                ]
-            ),
-            **({"cancel": True} if chance.random() < 0.1 else {}),
-        }
-        for index in range(number)
+def random_tasks(seed: int, number: int, machines: list[str], name: str = "desk") -> list[dict[str, Any]]:
+    """Make tasks of a submitter for random windows of machines; a HostAgent plans two subtasks of some."""
+    chance = random.Random(f"{seed} {name}")  # noqa: S311 - not for secrets
+    return [_random_task(chance, f"{name}-{index}", machines) for index in range(number)]
+
+
+def _random_task(chance: random.Random, name: str, machines: list[str]) -> dict[str, Any]:
+    if len(machines) > 1 and chance.random() < 0.25:
+        parts = [
+            f"target={_window(chance, machine)} {_words(chance, name + letter)}"
+            for letter, machine in zip("ab", chance.sample(machines, 2), strict=True)
+        ]
+        side = " side=1" if chance.random() < 0.5 else ""
+        work = {"request": f"{parts[0]}{side}{fleet_machine.BETWEEN}{parts[1]}"}
+    else:
+        work = {"target": _window(chance, chance.choice(machines)), "request": _words(chance, name)}
+    ways = ({"cancel": True}, {"pause": chance.choice((0.1, 1.0, 3.0))}, *[{}] * 8)
+    return {"id": name, **work, **chance.choice(ways)}
+
+
+def _window(chance: random.Random, machine: str) -> str:
+    return f"{machine}:memo:{machine}{chance.randrange(fleet_machine.WINDOWS)}"
+
+
+def _words(chance: random.Random, name: str) -> str:
+    words = [
+        f"name={name} marks={chance.randint(1, 3)} think={chance.choice((0, 0.05, 0.2))}",
+        f"hold={chance.choice((0, 0.02, 0.1))} ask={int(chance.random() < 0.2)}",
+        *(["size=250000"] if chance.random() < 0.05 else []),
+        *(["sign=1"] if chance.random() < 0.25 else []),
     ]
+    return " ".join(words)

@@ -15,12 +15,13 @@ import signal
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
 from callboard import ModelRequest, Settings, Supervisor, Task, TaskHandle, tool
 from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
-from callboard.fleet import NatsEngine
+from callboard.fleet import NatsEngine, connection_options
 from callboard.messages import (
     Effect,
     Look,
@@ -37,7 +38,11 @@ from callboard.testing import MemoryServer
 WINDOWS = 3
 """The windows of each machine."""
 UNFINISHED = 12
-"""The most tasks of a submitter that are under way at once."""
+"""The most tasks of a submitter that are under way at once, if its order does not say otherwise."""
+BETWEEN = " | "
+"""Separates the parts of a request that a HostAgent plans."""
+APPROVED = "approved.txt"
+"""The marks that a person of a submitter has approved, before the approval was sent."""
 
 
 class MarkedWindows(MemoryServer):
@@ -57,19 +62,59 @@ class MarkedWindows(MemoryServer):
     @tool(effect=Effect.ONCE)
     def mark(self, target: str, name: str, seconds: float = 0.0) -> str:
         """Append a mark."""
+        return self._append(target, name, seconds)
+
+    @tool(effect=Effect.ONCE)
+    def sign(self, target: str, name: str, seconds: float = 0.0) -> str:
+        """Append a mark, which tells if no person of the submitter has approved it."""
+        path = self.folder.parent / name.partition("-")[0] / APPROVED
+        is_approved = path.exists() and name in path.read_text().split()
+        return self._append(target, name if is_approved else f"{name}.unapproved", seconds)
+
+    def _append(self, target: str, name: str, seconds: float) -> str:
         with committing():
             time.sleep(seconds)
-            with (self.folder / f"{target.partition(':')[2]}.marks").open("a") as file:
-                file.write(f"{name}\n")
-                file.flush()
-                os.fsync(file.fileno())
+            append_line(self.folder / f"{target.partition(':')[2]}.marks", name)
             time.sleep(seconds)
         return name
 
 
+def append_line(path: Path, line: str) -> None:
+    """Append a line that outlives this process, and the machine."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def words_of(request: str) -> dict[str, str]:
+    """Return the words of a request by their names."""
+    return dict(word.split("=", 1) for word in request.split())
+
+
+def planner(request: ModelRequest) -> dict[str, Any]:
+    """Assign the parts of the request, one after the other or side by side.
+
+    A machine that is not known yet, after a start without the server, is waited for.
+    """
+    parts = [words_of(part) for part in request.request.split(BETWEEN)]
+    if len(request.subtasks) == len(parts):
+        return {"Status": "FINISH", "Result": " ".join(str(done.output)[:20] for done in request.subtasks)}
+    if not {part["target"] for part in parts} <= {target.id for target in request.observation.targets}:
+        time.sleep(0.2)
+        return {"Status": "CONTINUE"}
+    assigned = [
+        {"ControlText": part["target"], "Current Sub-Task": text}
+        for part, text in zip(parts, request.request.split(BETWEEN), strict=True)
+    ]
+    if "side" in parts[0]:
+        return {"Status": "ASSIGN", "Sub-Tasks": assigned}
+    return {"Status": "ASSIGN", **assigned[len(request.subtasks)]}
+
+
 def worker(request: ModelRequest) -> dict[str, Any]:
-    """Do what the words of the request say, one mark a step: ``name=t7 marks=2 think=0.1 ask=1``."""
-    words = dict(word.split("=", 1) for word in request.request.split())
+    """Do what the words of the request say, one mark a step: ``name=desk-7 marks=2 think=0.1 ask=1``."""
+    words = words_of(request.request)
     marks = sum(bool(record.results) for record in request.memory)
     asks = sum(record.status == "PENDING" or record.decision.status == "PENDING" for record in request.memory)
     time.sleep(float(words.get("think", 0)))
@@ -77,7 +122,7 @@ def worker(request: ModelRequest) -> dict[str, Any]:
         return {"Status": "PENDING", "Comment": "go on?"}
     if marks < int(words["marks"]):
         arguments = {"name": f"{words['name']}.{marks + 1}", "seconds": float(words.get("hold", 0))}
-        return {"Status": "CONTINUE", "Function": "mark", "Args": arguments}
+        return {"Status": "CONTINUE", "Function": "mark" if marks or "sign" not in words else "sign", "Args": arguments}
     return {"Status": "FINISH", "Result": "x" * int(words.get("size", 0)) or f"{words['name']} is done"}
 
 
@@ -87,21 +132,42 @@ def marks_of(folder: Path) -> list[str]:
 
 
 class Person:
-    """Answers questions truthfully: it looks at the marks of the machine that asks."""
+    """Answers for one task, and truthfully: it looks at the marks of the machine that asks."""
 
-    def __init__(self, folder: Path, handle: TaskHandle) -> None:
+    def __init__(self, folder: Path, handle: TaskHandle, patience: float) -> None:
+        self._patience = patience
         self._folder = folder
         self._handle = handle
+        self._first_looks: dict[str, float] = {}
+        self._is_paused = False
 
-    def attend(self) -> None:
-        """Answer what is open."""
+    def attend(self, seconds: float | None) -> None:
+        """Answer what is open; pause the task for some seconds once, or resume what an earlier life has paused."""
+        if seconds and not self._is_paused:
+            self._handle.pause()
+            self._is_paused = True
+        if self._waited("pause") >= (seconds or 0.0):
+            self._handle.resume()
         for question in self._handle.questions():
             self._answer(question)
         for approval in self._handle.approvals():
-            try:
-                self._handle.approve(approval.id, by="a person")
-            except NotWaitingError:
-                continue
+            (name,) = {str(action.arguments["name"]) for action in approval.actions}
+            if self._waited(approval.id) >= zlib.crc32(name.encode()) % 5 * self._patience:
+                self._decide(approval.id, name)
+
+    def _waited(self, key: str) -> float:
+        now = time.monotonic()
+        return now - self._first_looks.setdefault(key, now)
+
+    def _decide(self, request_id: str, name: str) -> None:
+        try:
+            if is_refused(name):
+                self._handle.reject(request_id, "not this one", by="a person")
+                return
+            append_line(self._folder / APPROVED, name)
+            self._handle.approve(request_id, by="a person")
+        except NotWaitingError:
+            return
 
     def _answer(self, question: Question) -> None:
         text = "yes"
@@ -116,6 +182,12 @@ class Person:
             return
 
 
+def is_refused(name: str) -> bool:
+    """Return whether a person refuses a mark of a task that nothing plans."""
+    task = name.partition(".")[0]
+    return task[-1].isdigit() and zlib.crc32(task.encode()) % 4 == 0
+
+
 def note(path: Path, **fields: Any) -> None:
     """Write a line that outlives this process."""
     with path.open("a", encoding="utf-8") as file:
@@ -125,15 +197,20 @@ def note(path: Path, **fields: Any) -> None:
 class Submitter:
     """Submits tasks in their order, some at once, and sees them to their ends."""
 
-    def __init__(self, folder: Path, supervisor: Supervisor) -> None:
+    def __init__(self, folder: Path, supervisor: Supervisor, *, at_once: int, patience: float) -> None:
+        self._at_once = at_once
+        self._patience = patience
         self._folder = folder
         self._supervisor = supervisor
         self._handles: dict[str, TaskHandle] = {}
+        self._people: dict[str, Person] = {}
+        self._pauses: dict[str, float] = {}
+        """The seconds for which tasks are paused, by id."""
 
     def run(self, tasks: list[dict[str, Any]]) -> None:
         """Submit tasks until the file ``enough`` is there."""
         for fields in tasks:
-            while self._unfinished() >= UNFINISHED:
+            while self._unfinished() >= self._at_once:
                 self._attend()
             if (self._folder / "enough").exists() and not self._is_known(fields["id"]):
                 break
@@ -146,13 +223,16 @@ class Submitter:
         spare.rename(self._folder / "ends.json")
 
     def _submit(self, fields: dict[str, Any]) -> TaskHandle:
-        cancels = fields.pop("cancel", False)
+        cancels, pause = fields.pop("cancel", False), fields.pop("pause", None)
         while True:
             try:
                 handle = self._supervisor.submit(Task(**fields))
             except UnknownTargetError:
                 self._attend()
                 continue
+            self._people[handle.task_id] = Person(self._folder, handle, self._patience)
+            if pause is not None:
+                self._pauses[handle.task_id] = pause
             if cancels:
                 handle.cancel("no longer")
             return handle
@@ -169,9 +249,9 @@ class Submitter:
         return sum(not handle.done() for handle in self._handles.values())
 
     def _attend(self) -> None:
-        for handle in tuple(self._handles.values()):
+        for name, handle in tuple(self._handles.items()):
             if not handle.done():
-                Person(self._folder, handle).attend()
+                self._people[name].attend(self._pauses.get(name))
         time.sleep(0.05)
 
 
@@ -183,15 +263,19 @@ def main(order: dict[str, Any]) -> None:
     settings = Settings.load(
         journal={"path": str(folder / "journal.db")},
         log={"file": str(folder / "machine.log")},
-        policy=[{"verdict": "allow"}],
-        fleet={"name": name, "slots": order.get("slots", 8)},
+        policy=[*([{"verdict": "approve", "tool": "sign"}] if order.get("serves") else []), {"verdict": "allow"}],
+        limits={"steps": 1_000, "repeats": 1_000, "parallel_subtasks": 4},
+        fleet={"url": order["url"], "name": name, "slots": order.get("slots", 8), **order.get("fleet", {})},
     )
-    engine = NatsEngine(order["url"], name, **order.get("engine", {}))
-    with Supervisor.start(settings, models={"app": worker}, servers=[world], engine=engine) as supervisor:
+    engine = NatsEngine(order["url"], name, **order.get("engine", {}), **connection_options(settings))
+    with Supervisor.start(
+        settings, models={"app": worker, "host": planner}, servers=[world], engine=engine
+    ) as supervisor:
         if order.get("serves"):
             supervisor.serve()
         if "tasks" in order:
-            Submitter(folder, supervisor).run(json.loads(Path(order["tasks"]).read_text()))
+            ways = {"at_once": order.get("at_once", UNFINISHED), "patience": order.get("patience", 0.5)}
+            Submitter(folder, supervisor, **ways).run(json.loads(Path(order["tasks"]).read_text()))
         else:
             ended = threading.Event()
             signal.signal(signal.SIGTERM, lambda *_: ended.set())

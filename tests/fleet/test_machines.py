@@ -1,0 +1,60 @@
+"""The targets of a fleet's machines, as one of them knows them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from callboard.fleet import BucketEntry, MemoryEngine, MemoryHub
+from callboard.fleet._machines import Machines
+from callboard.fleet._work_messages import MachineTargets
+from callboard.testing import MemoryServer
+from support import PATIENCE
+
+pytestmark = pytest.mark.asyncio
+
+
+class ToldEngine(MemoryEngine):
+    """An engine whose watch yields what a test says."""
+
+    def __init__(self):
+        super().__init__(MemoryHub(), "desk")
+        self.told = asyncio.Queue()
+
+    async def watch(self, _bucket, _prefix=""):
+        """Yield it."""
+        while True:
+            yield await self.told.get()
+            self.told.task_done()
+
+    async def tell(self, *entries):
+        """Say something, and wait until it was taken."""
+        for entry in entries:
+            self.told.put_nowait(entry)
+        await asyncio.wait_for(self.told.join(), PATIENCE)
+
+
+def windows(machine, *names):
+    """Return the entry of a machine's targets."""
+    value = MachineTargets(machine=machine, targets=MemoryServer(*map(MemoryServer.window, names)).targets())
+    return BucketEntry(f"{machine}.targets", value.model_dump_json().encode(), 1)
+
+
+async def test_targets_are_gathered_at_the_end_of_the_list_and_when_one_changes():
+    engine = ToldEngine()
+    machines = Machines(engine, "desk", lambda _: None)
+    watch = asyncio.create_task(machines.watch())
+    await engine.tell(windows("finance-3", "one"), windows("finance-4", "two"), windows("desk", "own"))
+    assert machines.targets == ()
+    await engine.tell(None, windows("finance-3", "one"))
+    known = machines.targets
+    assert [target.id for target in known] == ["finance-3:memo:one", "finance-4:memo:two"]
+    await engine.tell(windows("finance-3", "one"), windows("finance-4", "two"))
+    assert machines.targets is known
+    await engine.tell(windows("finance-4", "three"), windows("finance-4", "three"))
+    assert [target.id for target in machines.targets] == ["finance-3:memo:one", "finance-4:memo:three"]
+    watch.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await watch

@@ -1,0 +1,47 @@
+"""Faults of a fleet, with a comparison of all that was done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from fleet_checker import problems
+from fleet_lab import Chaos, Fault, FleetLab, random_tasks
+from fleet_machine import APPROVED
+from support import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MACHINES, SUBMITTERS = ["alpha", "beta", "gamma"], ["desk", "office"]
+ENGINE = {"ack_seconds": 4.0}
+
+
+def befall(
+    lab: FleetLab, some_faults: Iterable[Fault], seed: int, submitters: Sequence[str] = SUBMITTERS, **order: Any
+) -> tuple[Counter[str], Counter[str]]:
+    """Inject faults while three machines do the tasks of others, and check the results.
+
+    Returns:
+        The numbers of outcomes, and of faults.
+    """
+    for name in MACHINES:
+        lab.add(name, serves=True, engine=ENGINE)
+    tasks = {name: random_tasks(seed, 3_000, MACHINES, name) for name in submitters}
+    for name in submitters:
+        lab.submitter(tasks[name], name, engine=ENGINE, **order)
+    wait_for(lab.marks)
+    chaos = Chaos(lab)
+    for fault in some_faults:
+        chaos.befall(fault)
+    chaos.end()
+    found, outcomes = list[str](), Counter[str]()
+    ends = {name: lab.ends(name) for name in submitters}
+    for name in submitters:
+        found += problems(lab, tasks[name], ends[name], name)
+        outcomes.update(end.outcome.value for end in ends[name].values())
+        outcomes["planned"] += sum(len(end.subtasks) > 1 for end in ends[name].values())
+        approved = lab.machines[name].folder / APPROVED
+        outcomes["approved"] += len(set(approved.read_text().split())) if approved.exists() else 0
+    assert not found, "\n".join(found)
+    return outcomes, chaos.counts
