@@ -182,6 +182,8 @@ class FleetLink:
         while True:
             try:
                 await work()
+            except SettingsError as error:  # the server was away at the start
+                _log.error("the connection to the fleet: %s", error)
             except Exception:  # an edge: without it, this machine would silently be deaf
                 _log.exception("the connection to the fleet failed; it is tried again")
             await asyncio.sleep(_RETRY_SECONDS)

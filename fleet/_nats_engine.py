@@ -34,7 +34,7 @@ from callboard.fleet._engine import (
     QueueFullError,
 )
 from callboard.fleet._nats_client import RETRY_SECONDS, answering, connect
-from callboard.fleet._nats_files import FILES_CONFIG, NatsFiles
+from callboard.fleet._nats_files import FILES_CONFIG, MARKER_SECONDS, NatsFiles
 from callboard.fleet._nats_reader import FETCH_SECONDS, JetStream, StreamReader, apart
 from callboard.fleet._permissions import API, inbox
 from callboard.messages import SettingsError
@@ -54,8 +54,6 @@ _WORK_SUBJECT = "callboard.work"
 _ANSWER_SECONDS = 5.0
 _MOST_WORK = 10_000
 _SAME_WORK_SECONDS = 120.0
-_MARKER_SECONDS = 600.0
-"""The time that a server keeps the marker of a deleted key."""
 _QUEUE_IS_FULL = 10077
 """The server's code for a subject with as many messages as it may have."""
 _IS_THERE = 10058
@@ -95,7 +93,10 @@ _WORK_CONFIG = StreamConfig(
 
 
 async def _make(context: JetStreamContext, config: StreamConfig) -> None:
-    """Make a stream, or give the one of its name these settings."""
+    """Make a stream, or give the one of its name these settings.
+
+    One that an older server made does not know the time to live of messages.
+    """
     try:
         await context.add_stream(config)
     except BadRequestError as error:
@@ -380,7 +381,7 @@ class NatsEngine:
         """
         with self._calling():
             try:
-                await self._buckets[bucket].purge(key, msg_ttl=_MARKER_SECONDS)
+                await self._buckets[bucket].purge(key, msg_ttl=MARKER_SECONDS)
             except BadRequestError:  # an older server made the bucket: `set_up` changes it
                 await self._buckets[bucket].purge(key)
 

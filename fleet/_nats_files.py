@@ -6,12 +6,12 @@ JetStream's object store is not used: it tells all machines the names of all fil
 from __future__ import annotations
 
 import asyncio
-import collections
 import hashlib
+import weakref
 from typing import TYPE_CHECKING
 
 from nats.js.api import DeliverPolicy, DiscardPolicy, StreamConfig
-from nats.js.errors import NotFoundError
+from nats.js.errors import BadRequestError, NotFoundError
 
 from callboard.fleet._engine import DamagedFileError
 from callboard.fleet._nats_reader import StreamReader
@@ -30,13 +30,20 @@ _CHUNK_BYTES = 128 * 1024
 _FETCH_SECONDS = 30.0
 _BYTES_A_SECOND = 1_000_000
 """The slowest transfer of a file that counts as one that goes on."""
+MARKER_SECONDS = 600.0
+"""The time that a server keeps the marker of something deleted; one before 2.11 keeps it for ever."""
 _PART = "Callboard-Part"
 _MORE, _LAST = "more", "last"
 _ROLLUP = {"Nats-Rollup": "sub"}
 """The header of a message that replaces the earlier ones of its subject."""
 
 FILES_CONFIG = StreamConfig(
-    name=FILES, subjects=[f"{FILE_SUBJECT}.>"], discard=DiscardPolicy.NEW, allow_rollup_hdrs=True, allow_direct=True
+    name=FILES,
+    subjects=[f"{FILE_SUBJECT}.>"],
+    discard=DiscardPolicy.NEW,
+    allow_rollup_hdrs=True,
+    allow_direct=True,
+    allow_msg_ttl=True,
 )
 
 
@@ -50,13 +57,14 @@ class NatsFiles:
         self._stream = stream
         self._context = stream.context
         self._name = name
-        self._locks: collections.defaultdict[str, asyncio.Lock] = collections.defaultdict(asyncio.Lock)
+        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        """Held while a file is stored, by its subject."""
 
     async def store(self, path: Path, owner: str, reader: str) -> StoredFile:
         """Store a file, unless it is."""
         file = await asyncio.to_thread(describe_file, path, owner, self._name, reader)
         subject = _subject(file)
-        async with self._locks[subject]:
+        async with self._locks.setdefault(subject, asyncio.Lock()):
             if not await self._is_stored(subject):
                 with await asyncio.to_thread(path.open, "rb") as stream:
                     await self._write(subject, stream)
@@ -108,7 +116,10 @@ class NatsFiles:
 
     async def discard(self, file: StoredFile) -> None:
         """Delete a stored file."""
-        await self._context.publish(_subject(file), headers=dict(_ROLLUP))
+        try:
+            await self._context.publish(_subject(file), headers=dict(_ROLLUP), msg_ttl=MARKER_SECONDS)
+        except BadRequestError:  # an older server made the stream: `set_up` changes it
+            await self._context.publish(_subject(file), headers=dict(_ROLLUP))
 
 
 def _subject(file: StoredFile) -> str:

@@ -137,6 +137,8 @@ class ServedWork:
         """The ids of all tasks of other machines that have begun here, and are not over."""
         self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
         """What submitters said that is still to be done, by the keys of their tasks."""
+        self._taking = asyncio.Lock()
+        """Held while a piece of work is begun."""
         self._is_draining = False
         self._beat = int(time.time())
         self._published: tuple[Target, ...] | None = None
@@ -178,6 +180,8 @@ class ServedWork:
     async def drain(self) -> None:
         """Begin no more work, and wait for the begun."""
         self._is_draining = True
+        async with self._taking:  # work that is begun just now
+            pass
         while self._works:
             await asyncio.wait(tuple(self._works.values()))
 
@@ -249,7 +253,8 @@ class ServedWork:
                 return
             work: asyncio.Task[None] | None = None
             try:
-                work = await self._take(delivery)
+                async with self._taking:
+                    work = await self._take(delivery)
             except SupervisorStoppedError:
                 raise
             except Exception:  # an edge: one piece of work must not end the others

@@ -176,7 +176,8 @@ def _work_of(engine: Any, name: str, interval: float, delay: float) -> Iterator[
 
     async def tell() -> None:
         await asyncio.sleep(delay)
-        state = MachineState(callboard=metadata.version("callboard"), beat=1, at=time.time(), running=0, slots=8)
+        version, now = metadata.version("callboard"), time.time()
+        state = MachineState(callboard=version, identity=name, since=now, beat=1, at=now, running=0, slots=8)
         while True:
             state = state.model_copy(update={"beat": state.beat + 1, "at": time.time()})
             await engine.put(Bucket.MACHINES, f"{name}.state", state.model_dump_json().encode())

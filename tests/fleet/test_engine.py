@@ -9,7 +9,6 @@ import hashlib
 
 import nats
 import pytest
-from nats.js.api import DiscardPolicy, StreamConfig
 
 from callboard.fleet import (
     Bucket,
@@ -22,6 +21,8 @@ from callboard.fleet import (
     set_up,
 )
 from callboard.fleet._nats_client import answering
+from callboard.fleet._nats_engine import _bucket_config
+from callboard.fleet._nats_files import FILES_CONFIG
 from callboard.messages import SettingsError
 from fleet_lab import Link
 from support import PATIENCE
@@ -315,21 +316,27 @@ async def test_calls_before_the_first_connection_say_that_the_server_is_away(nat
             await call()
 
 
-async def add_old_bucket(stream, name, **terms):
-    """Make a bucket as it is on a server before 2.11, which does not know the time to live of a message."""
-    terms |= {"allow_rollup_hdrs": True, "deny_delete": True, "max_msgs_per_subject": 1, "duplicate_window": 120.0}
-    config = StreamConfig(name=f"KV_{name}", subjects=[f"$KV.{name}.>"], discard=DiscardPolicy.NEW, **terms)
-    await stream.add_stream(config)
+async def test_file_that_is_stored_twice_at_once_is_stored_once(world, tmp_path):
+    engine = await world.engine()
+    (tmp_path / "report").write_bytes(b"report" * 100_000)
+    files = await soon(asyncio.gather(*(engine.store(tmp_path / "report", "task-1") for _ in range(4))))
+    await soon(engine.load(files[0], tmp_path / "copy"))
+    assert (tmp_path / "copy").read_bytes() == b"report" * 100_000
+
+
+def old_bucket(bucket):
+    """Give a bucket as it is on a server before 2.11, which does not know the time to live of a message."""
+    return _bucket_config(bucket).evolve(allow_msg_ttl=None)
 
 
 async def test_deleted_keys_are_forgotten_also_in_a_bucket_of_an_older_server(nats_server, monkeypatch):
-    monkeypatch.setattr("callboard.fleet._nats_engine._MARKER_SECONDS", 1.0)
+    monkeypatch.setattr("callboard.fleet._nats_engine.MARKER_SECONDS", 1.0)
     client = await nats.connect(nats_server.url)
     try:
         version = client.connected_server_version
         if (version.major, version.minor) < (2, 11):
             pytest.skip("this server keeps the markers of deleted keys")
-        await add_old_bucket(client.jetstream(), "callboard-signals")
+        await client.jetstream().add_stream(old_bucket(Bucket.SIGNALS))
         engine = NatsEngine(nats_server.url, "finance-3", makes_streams=True)
         await engine.open()
         await engine.put(Bucket.SIGNALS, "finance-3.desk.r-1", b"1")
@@ -342,17 +349,18 @@ async def test_deleted_keys_are_forgotten_also_in_a_bucket_of_an_older_server(na
         await client.close()
 
 
-async def test_key_is_deleted_in_a_bucket_whose_server_was_replaced(nats_server, monkeypatch):
+async def test_keys_and_files_are_deleted_where_the_server_was_replaced(nats_server, monkeypatch, tmp_path):
+    monkeypatch.setattr("callboard.fleet._nats_engine._bucket_config", old_bucket)
+    monkeypatch.setattr("callboard.fleet._nats_engine.FILES_CONFIG", FILES_CONFIG.evolve(allow_msg_ttl=None))
     await set_up(nats_server.url)
-    client = await nats.connect(nats_server.url)
-    stream = client.jetstream()
-    with contextlib.suppress(nats.js.errors.APIError):  # 2.11 and later do not take it back: make the bucket again
-        await stream.delete_stream("KV_callboard-signals")
-    await add_old_bucket(stream, "callboard-signals", allow_direct=True)
-    await client.close()
     engine = NatsEngine(nats_server.url, "finance-3")
     await engine.open()
     await engine.put(Bucket.SIGNALS, "finance-3.desk.r-1", b"1")
     await engine.delete(Bucket.SIGNALS, "finance-3.desk.r-1")
     assert await engine.get(Bucket.SIGNALS, "finance-3.desk.r-1") is None
+    (tmp_path / "report").touch()
+    file = await engine.store(tmp_path / "report", "task-1")
+    await engine.discard(file)
+    with pytest.raises(DamagedFileError):
+        await engine.load(file, tmp_path / "copy")
     await engine.close()
