@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from callboard.actors.commands.mcp import McpSession
-    from callboard.fleet import FleetEngine, FleetLink
+    from callboard.fleet import FleetEngine, FleetLink, LocalMachines
     from callboard.messages import Target
 
 STOP_SECONDS = 10.0
@@ -86,6 +86,8 @@ BLOCKED_SECONDS = 1.0
 
 class Assembly:
     """The running parts of one supervisor."""
+
+    local_machines: LocalMachines | None = None
 
     def __init__(  # noqa: PLR0917 - those of `Supervisor.start`
         self,
@@ -129,7 +131,7 @@ class Assembly:
             undo.callback(self.loop.stop, STOP_SECONDS)
             self.schedulers.root.start()
             undo.callback(self.schedulers.root.stop, STOP_SECONDS)
-            self.sessions = [self._session(name) for name in settings.mcp_servers]
+            self.sessions = [] if settings.fleet.local else [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             self.left_out = left_out = self._open_sessions()
             self.fleet = self._join_fleet(engine, undo)
@@ -182,6 +184,8 @@ class Assembly:
 
     def _join_fleet(self, engine: FleetEngine | None, undo: ExitStack) -> FleetLink | None:
         """Connect to the fleet; None if the settings name none."""
+        if self.settings.fleet.local:
+            engine = self._start_local_machines(undo)
         if engine is None and self.settings.fleet.url is None:
             return None
         from callboard.fleet import FleetLink
@@ -193,10 +197,20 @@ class Assembly:
             self.journal,
             post=lambda message: self.client.tell(message),  # noqa: PLW0108 - there is no client yet
             emit=self.stream.emit,
+            local=() if self.local_machines is None else self.local_machines.names,
         )
         undo.callback(link.close, STOP_SECONDS)
         link.open()
         return link
+
+    def _start_local_machines(self, undo: ExitStack) -> FleetEngine:
+        """Start the machines of this computer, and return a connection to them."""
+        from callboard.fleet import LocalMachines, NatsEngine
+
+        self.local_machines = machines = LocalMachines(self.settings)
+        undo.callback(machines.stop, STOP_SECONDS)
+        machines.start()
+        return NatsEngine(machines.url, self.settings.fleet.machine, makes_streams=True, token=machines.token)
 
     def _remote_surfaces(self) -> list[Server]:
         """Return the surface of the other machines' targets."""
@@ -353,6 +367,8 @@ class Assembly:
         blocked = min(timeout, BLOCKED_SECONDS)  # from here on all leases are void: a job that asks for a lane is late
         if self.fleet is not None and not self.fleet.close(timeout):
             leftovers.append("the fleet")
+        if self.local_machines is not None:
+            leftovers += [f"the machine {name}" for name in self.local_machines.stop(timeout)]
         leftovers += self.surface_lifecycle.close(timeout)
         leftovers += [f"lane {name}" for name in self.lanes.close(blocked)]
         leftovers += self._close_sessions(timeout)
@@ -447,7 +463,7 @@ def _all_surfaces(settings: Settings, surfaces: Sequence[Server], clock: Clock |
     if clock is not None and not isinstance(clock, Clock):
         msg = f"clock: expected a Clock, not a {type(clock).__name__}"
         raise TypeError(msg)
-    return [*make_surfaces(settings), *surfaces]
+    return [*([] if settings.fleet.local else make_surfaces(settings)), *surfaces]
 
 
 def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from callboard.config._section import Section
 from callboard.messages import ANY_MACHINE, Budget, LabelText, MachineName, TaskLimits
@@ -78,8 +78,8 @@ class AcceptSettings(Section):
     targets: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = ("*",)
     """Patterns of the ids of targets that are offered, such as `excel:*`."""
     models: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = ()
-    """The models that a task may name, such as `openai:gpt-5`; a task with another one is refused. Without any, the
-    model of a task does not count here."""
+    """Patterns of the models that a task may name, such as `openai:gpt-5`; a task with another one is refused. Without
+    any, the model of a task does not count here."""
     may_change: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = ()
     """Patterns of files in the workspace that a task may name in its `may_change`; others are left out."""
     checks: bool = True
@@ -95,6 +95,13 @@ class AcceptSettings(Section):
 class FleetSettings(Section):
     """A fleet: machines that do each other's subtasks."""
 
+    local: int = Field(default=0, ge=0, le=64)
+    """The number of machines of this computer, each a process of its own, that do the subtasks for this supervisor: for
+    work that one interpreter is too slow for. It starts them with a server of their own, and they end with it. They
+    have the surfaces of these settings, and this supervisor only plans. 0: none."""
+    local_parts: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")] | None = None
+    """A function of the program, as `MODULE:NAME`, that each of these machines calls for the arguments of its
+    `Supervisor.start`: a mapping with `servers`, `models`, `agents` or `checks`."""
     url: Annotated[str, AfterValidator(_as_server)] | None = None
     """The server of NATS that all machines connect to: `tls://HOST:4222`, or `nats://127.0.0.1:4222` on this machine.
     None: no fleet."""
@@ -132,6 +139,12 @@ class FleetSettings(Section):
 
     @model_validator(mode="after")
     def _names_one_server(self) -> Self:
+        if self.local and (self.url is not None or self.serve):
+            msg = "`local` starts machines with a server of their own: leave `url` and `serve` out, or `local`"
+            raise ValueError(msg)
+        if self.local_parts is not None and not self.local:
+            msg = "`local_parts` is for the machines that `local` starts: set their number"
+            raise ValueError(msg)
         if self.serve and self.url is None:
             msg = "`serve` needs the address of the fleet's server: set `url`"
             raise ValueError(msg)

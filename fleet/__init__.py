@@ -19,6 +19,7 @@ from callboard.fleet._engine import (
     StoredFile,
 )
 from callboard.fleet._fleet_link import FleetLink, check_library
+from callboard.fleet._local_machines import LocalMachines, LocalStart, read_start
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
 from callboard.fleet._permissions import authorization, machine_permissions, server_settings
 
@@ -39,6 +40,8 @@ __all__ = [
     "FleetEngine",
     "FleetLink",
     "FleetListing",
+    "LocalMachines",
+    "LocalStart",
     "MemoryEngine",
     "MemoryHub",
     "NatsEngine",
@@ -51,6 +54,7 @@ __all__ = [
     "list_machines",
     "machine_permissions",
     "make_engine",
+    "read_start",
     "server_settings",
     "set_up",
 ]

@@ -20,7 +20,7 @@ from callboard.messages import ANY_MACHINE, EventName, SettingsError
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Collection, Coroutine, Iterable
 
     from callboard.actors.runtime import EventLoop
     from callboard.config import Settings
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 OPEN_SECONDS = 5.0
 """The longest that a start waits to know the other machines."""
+LOCAL_SECONDS = 60.0
+"""The longest that a start waits for the machines that it has started."""
 _RETRY_SECONDS = 1.0
 
 _log = HostLog()
@@ -63,6 +65,7 @@ class FleetLink:
         *,
         post: Callable[[Message], None],
         emit: Callable[..., None],
+        local: Collection[str] = (),
     ) -> None:
         """Create it.
 
@@ -73,14 +76,21 @@ class FleetLink:
             journal: Its journal.
             post: Send the root a message.
             emit: Emit an event.
+            local: The names of the machines that this supervisor has started, if they are its fleet.
         """
+        self._local = local
         self._engine = engine
         self._settings = settings
         self._loop = loop
         self._emit = emit
         self._own_name = OwnName(engine, settings.fleet.machine, journal.identity)
         self.machines = Machines(
-            engine, settings.fleet.machine, self._tell_change, self._look_again, self._own_name.observe
+            engine,
+            settings.fleet.machine,
+            self._tell_change,
+            self._look_again,
+            self._own_name.observe,
+            are_local=bool(local),
         )
         """The other machines."""
         self.targets = RemoteTargets(self.machines)
@@ -125,6 +135,9 @@ class FleetLink:
         self._start(self._keep_up)
         if is_open:
             self._ends(self.machines.known.wait(), max(0.0, begin + OPEN_SECONDS - time.monotonic()))
+        if self._local and not self._ends(self.machines.have_told(self._local), LOCAL_SECONDS):
+            msg = f"fleet.local: the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
+            raise SettingsError(msg)
 
     def _ends(self, work: Coroutine[Any, Any, object], seconds: float | None) -> bool:
         """Run a coroutine on the loop; return whether it ended in time."""

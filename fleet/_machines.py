@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
-from callboard.fleet._pools import Candidate, pool_target, pools_of
+from callboard.fleet._pools import Candidate, local_target, pool_target, pools_of
 from callboard.fleet._work_messages import BEAT_SECONDS, MachineState, MachineTargets, unpack
 from callboard.messages import REMOTE, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from callboard.fleet._engine import BucketEntry, FleetEngine
 
@@ -64,6 +64,8 @@ class Machines:
         on_change: Callable[[Machine], None],
         on_targets: Callable[[str], None] = lambda _: None,
         on_own_state: Callable[[BucketEntry], None] = lambda _: None,
+        *,
+        are_local: bool = False,
     ) -> None:
         """Create it.
 
@@ -73,7 +75,9 @@ class Machines:
             on_change: Called when a machine is away or back.
             on_targets: Called with a machine that has told its targets.
             on_own_state: Called with a state under the name of this machine.
+            are_local: Whether they are this computer's own, which all have the same targets.
         """
+        self._are_local = are_local
         self._on_targets = on_targets
         self._engine = engine
         self._name = name
@@ -82,6 +86,8 @@ class Machines:
         self._machines: dict[str, Machine] = {}
         self._pools: dict[str, Target] = {}
         """The targets that stand for pools, by the pool. One that was known stays, for work that names it."""
+        self._told = asyncio.Event()
+        """Set when a machine tells its targets."""
         self.known = asyncio.Event()
         """Set once those that are there now are known."""
         self.targets: tuple[Target, ...] = ()
@@ -106,6 +112,12 @@ class Machines:
             if needs.items() <= machine.labels.items()
             for target_id in machine.pools.get(pool, ())
         ]
+
+    async def have_told(self, names: Collection[str]) -> None:
+        """Wait until machines have told their targets."""
+        while any(name not in self._machines or not self._machines[name].targets_digest for name in names):
+            self._told.clear()
+            await self._told.wait()
 
     async def watch(self) -> None:
         """Keep the machines up to date, until it is cancelled."""
@@ -159,10 +171,15 @@ class Machines:
             machine.targets = tuple(_as_remote(name, target) for target in sent.targets)
             self._take_pools(machine, sent)
         machine.targets_digest = digest
+        self._told.set()
         self._gather()
         self._on_targets(name)
 
     def _take_pools(self, machine: Machine, sent: MachineTargets) -> None:
+        if self._are_local:
+            machine.targets = tuple(map(local_target, sent.targets))
+            machine.pools = {target.id: [target.id] for target in sent.targets}
+            return
         pools: dict[str, list[str]] = collections.defaultdict(list)
         targets = {target.id: target for target in sent.targets}
         for pool, target_id in pools_of(sent.targets, sent.labels):
@@ -173,6 +190,9 @@ class Machines:
     def _gather(self) -> None:
         if not self.known.is_set():
             return  # else a start would take the time of the square of the machines
+        if self._are_local:
+            self.targets = tuple({target.id: target for machine in self for target in machine.targets}.values())
+            return
         pools = (self._pools[pool] for pool in sorted(self._pools))
         self.targets = (*(target for machine in self for target in machine.targets), *pools)
 
@@ -205,6 +225,7 @@ def _as_remote(machine: str, target: Target) -> Target:
             "group": "",
             "takes": {},
             "base": "",
+            "copies": is_application,
             "machine": machine,
         }
     )

@@ -66,6 +66,9 @@ class Placements:
         self._on_change = on_change
         self._claims: dict[str, dict[str, Placement]] = collections.defaultdict(dict)
         """The claims to each task, by the machine; all but one are withdrawn."""
+        self._last: dict[str, str] = {}
+        """The last machine of each pool: it may have what earlier work left open, such as a shell's folder."""
+        self._placing = asyncio.Lock()
         self._known = asyncio.Event()
 
     async def watch(self) -> None:
@@ -84,6 +87,8 @@ class Placements:
         if entry.value is None:
             return
         known = self._claims[task_id].get(machine)
+        if known is not None and known.claim.state is ClaimState.WITHDRAWN:
+            return  # a machine that writes into a claim that it has lost
         if known is None or known.revision < entry.revision:
             self._put(machine, task_id, Claim.model_validate_json(entry.value), entry.revision)
             self._on_change(task_id)
@@ -99,8 +104,16 @@ class Placements:
         claims = self._claims.get(task_id, {}).values()
         return next((placement for placement in claims if placement.claim.state is not ClaimState.WITHDRAWN), None)
 
-    async def place(self, task_id: str, pool: str, needs: Mapping[str, str]) -> Placement | None:
+    async def place(
+        self, task_id: str, pool: str, needs: Mapping[str, str], *, keeps_machine: bool
+    ) -> Placement | None:
         """Give a task to a machine; None while none is there.
+
+        Args:
+            task_id: Its id on the other machines.
+            pool: The pool.
+            needs: The labels that the machine must have.
+            keeps_machine: Whether the pool's last machine gets it, if it is there.
 
         Raises:
             NoMachineError: If no machine is known that could do it, be it there or away.
@@ -108,10 +121,19 @@ class Placements:
         candidates = self._machines.candidates(pool, needs)
         if not candidates:
             raise NoMachineError.of(pool, needs)
-        best = self._best(candidates)
+        async with self._placing:  # the next choice counts this one
+            return await self._place(task_id, pool, candidates, keeps_machine=keeps_machine)
+
+    async def _place(
+        self, task_id: str, pool: str, candidates: list[Candidate], *, keeps_machine: bool
+    ) -> Placement | None:
+        last = [candidate for candidate in candidates if candidate.machine.name == self._last.get(pool)]
+        best = (self._best(last) if keeps_machine else None) or self._best(candidates)
         if best is None:
             return None
         name = best.machine.name
+        if keeps_machine:
+            self._last[pool] = name
         claim = Claim(state=ClaimState.PLACED, target=best.target_id)
         earlier = self._claims[task_id].get(name)
         key = claim_key(self._name, name, task_id)

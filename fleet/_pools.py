@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from callboard.fleet._machines import Machine
 
+LOCAL = "local"
 DEVICES = "device"
 """The pool of all Android devices."""
 
@@ -44,6 +45,31 @@ def pools_of(targets: Iterable[Target], labels: Mapping[str, str]) -> Iterator[t
         yield f"{name}={value}", ""
 
 
+def local_target(target: Target) -> Target:
+    """Return a target of this computer's own machines as agents here see it.
+
+    It keeps its id, and the lease that it has with others: on whichever machine, one subtask uses it at a time.
+
+    Args:
+        target: The target, as these machines know it.
+    """
+    is_application = target.kind is TargetKind.APPLICATION
+    return target.model_copy(
+        update={
+            "kind": TargetKind.WINDOW if is_application else target.kind,
+            "kinds": (REMOTE,),
+            "address": f"{REMOTE}/{LOCAL}/{target.address}",
+            "server": "fleet",
+            "binds": {"pool": target.id, "starts": is_application},
+            "start": None,
+            "group": f"{LOCAL}:{target.group}" if target.group else "",
+            "takes": {},
+            "base": "",
+            "copies": is_application,
+        }
+    )
+
+
 def pool_target(pool: str, target: Target | None) -> Target:
     """Return the target that stands for a pool, for RemoteAgents.
 
@@ -61,5 +87,6 @@ def pool_target(pool: str, target: Target | None) -> Target:
         address=f"{REMOTE}/{ANY_MACHINE}/{pool}",
         server="fleet",
         binds={"pool": pool, "starts": is_application},
+        copies=True,
         machine=ANY_MACHINE,
     )

@@ -29,6 +29,8 @@ class RemoteTargets(Server):
 
     def observe(self, target: Target, look: Look) -> Observation:
         """Return the state of the target's machine."""
+        if "pool" in target.binds:
+            return Observation(text="any machine that has it does the work", fingerprint=target.id)
         machine = self._machines.get(target.machine)
         is_there = machine is not None and not machine.is_away
         state = f"the machine {target.machine} is {'there' if is_there else 'away'}"

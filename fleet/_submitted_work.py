@@ -100,6 +100,8 @@ class SubmittedTask:
     """The id of its target there; empty for the whole machine."""
     pool: str = ""
     """The pool that any machine's target is of; empty if the work names its machine."""
+    keeps_machine: bool = False
+    """Whether the machine that did the pool's last work gets it."""
     needs: dict[str, str] = field(default_factory=dict)
     """The labels that its machine must have."""
     claim: int | None = None
@@ -267,6 +269,8 @@ class SubmittedWork:
         """Return a subtask's record."""
         target = assign.target
         machine, binds = ("", {}) if target is None else (target.machine, target.binds)
+        if binds.get("pool"):
+            machine = ANY_MACHINE
         source = f"{self._name}/{self._own_name.identity}/{assign.run_id}"
         task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
         task = SubmittedTask(
@@ -277,6 +281,7 @@ class SubmittedWork:
             assign.address,
             target_there=str(binds.get("target", "")),
             pool=str(binds.get("pool", "")),
+            keeps_machine=target is not None and not target.copies,
             needs=_needs(binds),
         )
         return self._tasks.setdefault(task_id, task)
@@ -490,7 +495,7 @@ class SubmittedWork:
                 return
             if task.signals is not None:
                 await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
-        task.move(await self._placements.place(task.task_id, task.pool, task.needs))
+        task.move(await self._placements.place(task.task_id, task.pool, task.needs, keeps_machine=task.keeps_machine))
         if not task.is_unplaced:
             task.is_told_away = False
             self._on_placed(task)

@@ -62,6 +62,8 @@ class Target(Value):
     machine: str = ""
     """The machine of the fleet that has it; empty for this one, `any` if each machine that has such a target may do
     the work."""
+    copies: bool = False
+    """Whether each subtask has an agent and a lease of its own, as for an application that a machine starts for it."""
     base: str = ""
     """The address at which its surface knows it, where it is offered to a further kind; its id is then
     ``<kind>:<id>``."""
@@ -105,9 +107,9 @@ class Target(Value):
     def of_run(self, run_id: RunId) -> Target:
         """Return the target at the address of a subtask's agent.
 
-        A target of any machine has one agent for each subtask, so that they run side by side.
+        Where each subtask has an agent of its own (`copies`), they run side by side.
         """
-        if self.machine != ANY_MACHINE or self.address.endswith(f"/{run_id}"):
+        if not self.copies or self.address.endswith(f"/{run_id}"):
             return self
         return self.model_copy(update={"address": f"{self.address}/{run_id}"})
 

