@@ -253,10 +253,15 @@ class FleetLink:
             if task.machine == machine.name:
                 waiting.setdefault(task.task_here, []).append(task.run_id)
         for task_id, runs in (waiting or {"": []}).items():
-            facts: dict[str, Any] = {"task_id": task_id, "machine": machine.name, "waiting": runs}
             if machine.is_away:
                 is_stopped = machine.state is not None and machine.state.left
-                seconds = 0.0 if is_stopped else AWAY_SECONDS
-                self._emit(EventName.MACHINE_AWAY, **facts, seconds=seconds, stopped=is_stopped)
+                self._emit(
+                    EventName.MACHINE_AWAY,
+                    task_id=task_id,
+                    machine=machine.name,
+                    waiting=runs,
+                    seconds=0.0 if is_stopped else AWAY_SECONDS,
+                    stopped=is_stopped,
+                )
             else:
-                self._emit(EventName.MACHINE_BACK, **facts)
+                self._emit(EventName.MACHINE_BACK, task_id=task_id, machine=machine.name, waiting=runs)

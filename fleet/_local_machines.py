@@ -219,7 +219,7 @@ def _end_input(process: subprocess.Popen[bytes]) -> None:
 
 
 def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for the end of a process, and kill it if it is late."""
+    """Wait for the end of a process; kill a late one."""
     try:
         process.wait(max(0.0, seconds))
     except subprocess.TimeoutExpired:

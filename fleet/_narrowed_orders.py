@@ -69,7 +69,7 @@ def is_foreign_id(task_id: str) -> bool:
 
 
 def refused_targets(task: Task, offered_ids: Iterable[str]) -> str:
-    """Return why a task may not work where it says; empty if it may.
+    """Return the reason against a task's target; empty without one.
 
     A target may also be named otherwise than by its id, and a step without one leaves the choice to a model, so only
     the ids of offered targets do.
@@ -80,7 +80,7 @@ def refused_targets(task: Task, offered_ids: Iterable[str]) -> str:
 
 
 def _check_checks(task: Task, accept: AcceptSettings) -> None:
-    """Check that a task has the kinds of checks that it may have.
+    """Check the kinds of a task's checks.
 
     Raises:
         ValueError: If it has others.
@@ -95,7 +95,7 @@ def _check_checks(task: Task, accept: AcceptSettings) -> None:
 
 
 def _models(task: Task, accept: AcceptSettings) -> dict[str, object]:
-    """Return the fields of a task that name models, without those that do not count here.
+    """Return the changed fields of a task that name models.
 
     Raises:
         ValueError: If it names one that is not accepted.

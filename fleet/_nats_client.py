@@ -99,7 +99,7 @@ async def _first(connecting: asyncio.Future[None], refused: asyncio.Future[str])
 
 
 def _refusal(error: Exception, options: dict[str, Any]) -> str:
-    """Return what a person has to change; empty if it may help to try again."""
+    """Return a person's remedy; empty if trying again may help."""
     match error:
         case ssl.SSLCertVerificationError():
             return f"has a certificate that does not hold: {error.verify_message} (fleet.url, fleet.ca)"

@@ -69,7 +69,7 @@ def _stream_of(bucket: Bucket) -> str:
 
 
 def _bucket_config(bucket: Bucket) -> StreamConfig:
-    """Return the settings of a key-value store, whose last values may be read by their subjects."""
+    """Return the settings of a key-value store."""
     return StreamConfig(
         name=_stream_of(bucket),
         subjects=[f"{_subject_of(bucket)}.>"],
@@ -439,7 +439,7 @@ def _entry_of(bucket: Bucket, message: Msg) -> BucketEntry:
 
 
 async def _jetstream(client: Client) -> JetStream:
-    """Return the streams as the account of a machine has them, or else as their own account has."""
+    """Return the streams, as a machine's account or their own has them."""
     own, usual = (
         JetStream(client, client.jetstream(prefix=api, timeout=_ANSWER_SECONDS), api) for api in (API, "$JS.API")
     )

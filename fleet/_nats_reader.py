@@ -37,7 +37,7 @@ class JetStream(NamedTuple):
 
 
 class StreamReader:
-    """The messages under one subject of a stream, read through a nameless consumer.
+    """The messages under one subject, read through a nameless consumer.
 
     The subject stands in that of the request that makes the consumer. The server refuses a request whose body has
     another one, so that the permissions of a machine limit the subjects that it reads.
@@ -54,7 +54,7 @@ class StreamReader:
 
     @classmethod
     async def begin(cls, stream: JetStream, name: str, subject: str, policy: DeliverPolicy) -> StreamReader:
-        """Make a consumer of a stream, which begins with the messages that a policy names."""
+        """Make a consumer of a stream that begins where a policy says."""
         config = ConsumerConfig(
             name=secrets.token_hex(12),  # who knows it can read with it
             filter_subject=subject,

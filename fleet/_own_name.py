@@ -1,4 +1,4 @@
-"""The name of this machine, which no other machine of the fleet may have."""
+"""The name of this machine, which no other machine may have."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OwnName:
 
     @property
     def taken(self) -> str:
-        """The reason why another machine has the name; empty if none is seen to."""
+        """The reason why the name is taken; empty if none is seen."""
         if self._other is None or not self._is_other_alive or self._is_silent():
             return ""
         since = dt.datetime.fromtimestamp(self._other.since).astimezone().isoformat(" ", "seconds")
@@ -117,7 +117,7 @@ class OwnName:
         self._is_lost.set()
 
     async def while_held(self, work: Coroutine[Any, Any, _T]) -> _T | None:
-        """Wait for a result as long as this machine holds the name; None if it does not."""
+        """Wait for a result while the name is held; None otherwise."""
         working, losing = asyncio.ensure_future(work), asyncio.ensure_future(self._is_lost.wait())
         try:
             await asyncio.wait({working, losing}, return_when=asyncio.FIRST_COMPLETED)
@@ -129,7 +129,7 @@ class OwnName:
 
 
 def _state_in(entry: BucketEntry) -> MachineState | None:
-    """Return the state of an entry; None if it has none that can be read."""
+    """Return the state of an entry; None if none can be read."""
     if entry.value is None:
         return None
     try:

@@ -29,7 +29,7 @@ def inbox(name: str) -> str:
 
 
 def machine_permissions(name: str) -> tuple[str, ...]:
-    """Compute the subjects to which a machine may send; all others are refused.
+    """Compute the subjects to which a machine may send.
 
     It may take work from its own queue, send work in its own name, and write and read the entries of buckets and the
     files that it is to write and read. It may neither make nor delete a stream, nor make a consumer of the queues.
@@ -69,7 +69,7 @@ def _entry_subjects(name: str) -> tuple[str, ...]:
 
 
 def _reading_subjects(name: str) -> tuple[str, ...]:
-    """Return the requests that read entries: all of machines, and those that begin with the name."""
+    """Return the requests that read all machines, and own entries."""
     watched = {
         Bucket.MACHINES: ">",
         Bucket.SIGNALS: f"{name}.>",
@@ -108,7 +108,7 @@ def _last_value(stream: str, subject: str) -> str:
 
 
 def _file_subjects(name: str) -> tuple[str, ...]:
-    """Return the requests for the files that a machine has written, or that are for it."""
+    """Return the requests for files that a machine writes or reads."""
     return (
         f"{FILE_SUBJECT}.*.{name}.*",
         f"{FILE_SUBJECT}.{name}.*.*",
@@ -165,7 +165,7 @@ _SERVICE_OF_MESSAGES = f"{_API}.CONSUMER.MSG.NEXT.*.*"
 
 
 def services() -> tuple[tuple[str, str], ...]:
-    """Return the subjects that the account with the streams offers to the others, with the kind of answer."""
+    """Return the subjects that other accounts get, with the kind of answer."""
     return *((subject, "singleton") for subject in _SERVICES), (_SERVICE_OF_MESSAGES, "stream")
 
 

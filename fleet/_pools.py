@@ -46,7 +46,7 @@ def pools_of(targets: Iterable[Target], labels: Mapping[str, str]) -> Iterator[t
 
 
 def local_target(target: Target) -> Target:
-    """Return a target of this computer's own machines as agents here see it.
+    """Return a local machine's target as agents here see it.
 
     It keeps its id, and the lease that it has with others: on whichever machine, one subtask uses it at a time.
 

@@ -236,7 +236,7 @@ class ServedWork:
         )
 
     def _labels(self) -> dict[str, str]:
-        """Return the labels, which stand for any target: none if not all targets are offered."""
+        """Return the labels: none if not all targets are offered."""
         fleet = self._settings.fleet
         return fleet.labels if fleet.accept.targets == ("*",) else {}
 

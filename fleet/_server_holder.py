@@ -1,4 +1,4 @@
-"""Hold one server of NATS, which ends with the program that started it.
+"""Hold one server of NATS, which ends with its program.
 
 Started by `_local_machines`; it imports nothing of this package. Its arguments are the server's command. When its
 standard input ends, because the program that started it closed it or was killed, it ends the server.

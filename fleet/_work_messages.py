@@ -77,7 +77,7 @@ class WorkResult(Value):
 
 
 class ApprovalThere(Value):
-    """An approval that only people of the machine that does the work decide on."""
+    """An approval that only people of the working machine decide on."""
 
     id: str
     reason: str

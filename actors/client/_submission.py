@@ -179,7 +179,7 @@ class Submission:
         self.client.ask(ConfirmTask(task_id)).result(self.client.seconds)
 
     def decline(self, question: Question, by: str) -> None:
-        """Answer a question that nobody is asked where its task was submitted.
+        """Answer a question of a task whose submitter asks no person.
 
         The agent decides itself then. About a limit or an action in doubt it can't: that ends as at a deadline.
         """

@@ -38,7 +38,7 @@ class ServerLeftOut(TypedEvent):
 
 
 class MachineAway(TypedEvent):
-    """Another machine of the fleet gives no sign any more, or was stopped.
+    """Another machine of the fleet gives no sign, or was stopped.
 
     Its work waits for it.
     """

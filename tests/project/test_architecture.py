@@ -494,6 +494,7 @@ def test_actors_of_the_host_program_are_left_alone():
 
 PROGRAMS = {
     "callboard.actors.commands.mcp._reaper",
+    "callboard.fleet._server_holder",
     "callboard.surfaces.browser._browser_holder",
     "callboard.surfaces.desktop._private_display",
     "callboard.surfaces.documents._file_reader",
