@@ -131,7 +131,7 @@ class Assembly:
             undo.callback(self.loop.stop, STOP_SECONDS)
             self.schedulers.root.start()
             undo.callback(self.schedulers.root.stop, STOP_SECONDS)
-            self.sessions = [] if settings.fleet.local else [self._session(name) for name in settings.mcp_servers]
+            self.sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             self.left_out = left_out = self._open_sessions()
             self.fleet = self._join_fleet(engine, undo)
@@ -179,7 +179,7 @@ class Assembly:
         undo.callback(self.lanes.close, STOP_SECONDS)
         self.surface_lifecycle.open(seconds)
         undo.callback(self.surface_lifecycle.close, STOP_SECONDS)
-        self.lookup = TargetLookup(surfaces, self.lanes, self.loop, seconds, self.agents)
+        self.lookup = TargetLookup(surfaces, self.lanes, self.loop, seconds, self.agents, local=settings.local_surfaces)
         self.lookup.refuse_shared_ids([session.target_surface for session in self.sessions if session.on_target])
 
     def _join_fleet(self, engine: FleetEngine | None, undo: ExitStack) -> FleetLink | None:
@@ -198,6 +198,7 @@ class Assembly:
             post=lambda message: self.client.tell(message),  # noqa: PLW0108 - there is no client yet
             emit=self.stream.emit,
             local=() if self.local_machines is None else self.local_machines.names,
+            shared=None if self.local_machines is None else self.settings.local_surfaces,
         )
         undo.callback(link.close, STOP_SECONDS)
         link.open()
@@ -463,7 +464,7 @@ def _all_surfaces(settings: Settings, surfaces: Sequence[Server], clock: Clock |
     if clock is not None and not isinstance(clock, Clock):
         msg = f"clock: expected a Clock, not a {type(clock).__name__}"
         raise TypeError(msg)
-    return [*([] if settings.fleet.local else make_surfaces(settings)), *surfaces]
+    return [*make_surfaces(settings), *surfaces]
 
 
 def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:

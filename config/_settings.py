@@ -143,6 +143,11 @@ class Settings(DocumentedFields, BaseSettings):
         return [(name, value) for name, value in super().__repr_args__() if name in self.model_fields_set]
 
     @property
+    def local_surfaces(self) -> frozenset[str]:
+        """The surfaces whose open targets machines of this computer work on."""
+        return frozenset({"documents", *self.surfaces}) if self.fleet.local else frozenset()
+
+    @property
     def base(self) -> Path:
         """The base of relative paths.
 

@@ -66,6 +66,7 @@ class FleetLink:
         post: Callable[[Message], None],
         emit: Callable[..., None],
         local: Collection[str] = (),
+        shared: Collection[str] | None = None,
     ) -> None:
         """Create it.
 
@@ -77,6 +78,7 @@ class FleetLink:
             post: Send the root a message.
             emit: Emit an event.
             local: The names of the machines that this supervisor has started, if they are its fleet.
+            shared: The names of the surfaces that these and this process have.
         """
         self._local = local
         self._engine = engine
@@ -90,7 +92,7 @@ class FleetLink:
             self._tell_change,
             self._look_again,
             self._own_name.observe,
-            are_local=bool(local),
+            shared=shared,
         )
         """The other machines."""
         self.targets = RemoteTargets(self.machines)

@@ -48,7 +48,9 @@ class LocalStart:
 def local_settings(settings: Settings, name: str) -> Settings:
     """Return the settings of a local machine.
 
-    They are the program's, with a journal and a log file of its own, and paths in place of files that are sent.
+    They are the program's, with a journal and a log file of its own, and paths in place of files that are sent. Of the
+    surfaces it has those that work in this process: documents and plug-ins. Displays, devices, browsers, shells and MCP
+    servers work in other processes anyway.
     """
     journal, log = settings.journal, settings.log
     accept = AcceptSettings(models=("*",), may_change=("*",), programs=True)
@@ -57,6 +59,10 @@ def local_settings(settings: Settings, name: str) -> Settings:
             update={"local": 0, "name": name, "serve": True, "files": "same", "accept": accept}
         ),
         "journal": journal.model_copy(update={"path": _beside(journal.path, name)}),
+        **{
+            name: type(settings).model_fields[name].get_default(call_default_factory=True)
+            for name in ("desktop", "android", "browser", "shells", "mcp_servers")
+        },
         "log": log.model_copy(update={"file": _beside(log.file, name)}),
     }
     return settings.model_copy(update=local)

@@ -65,7 +65,7 @@ class Machines:
         on_targets: Callable[[str], None] = lambda _: None,
         on_own_state: Callable[[BucketEntry], None] = lambda _: None,
         *,
-        are_local: bool = False,
+        shared: Collection[str] | None = None,
     ) -> None:
         """Create it.
 
@@ -75,9 +75,10 @@ class Machines:
             on_change: Called when a machine is away or back.
             on_targets: Called with a machine that has told its targets.
             on_own_state: Called with a state under the name of this machine.
-            are_local: Whether they are this computer's own, which all have the same targets.
+            shared: If they are this computer's own, which all have the same targets: the names of the surfaces that
+                this process has, too.
         """
-        self._are_local = are_local
+        self._shared = shared
         self._on_targets = on_targets
         self._engine = engine
         self._name = name
@@ -106,6 +107,8 @@ class Machines:
 
         Also those of machines that are away.
         """
+        if self._shared is not None:
+            return [Candidate(machine, pool) for machine in self]
         return [
             Candidate(machine, target_id)
             for machine in self
@@ -176,9 +179,10 @@ class Machines:
         self._on_targets(name)
 
     def _take_pools(self, machine: Machine, sent: MachineTargets) -> None:
-        if self._are_local:
-            machine.targets = tuple(map(local_target, sent.targets))
-            machine.pools = {target.id: [target.id] for target in sent.targets}
+        if self._shared is not None:
+            machine.targets = tuple(
+                local_target(target) for target in sent.targets if target.server not in self._shared
+            )
             return
         pools: dict[str, list[str]] = collections.defaultdict(list)
         targets = {target.id: target for target in sent.targets}
@@ -190,7 +194,7 @@ class Machines:
     def _gather(self) -> None:
         if not self.known.is_set():
             return  # else a start would take the time of the square of the machines
-        if self._are_local:
+        if self._shared is not None:
             self.targets = tuple({target.id: target for machine in self for target in machine.targets}.values())
             return
         pools = (self._pools[pool] for pool in sorted(self._pools))

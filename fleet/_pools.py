@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.messages import ANY_MACHINE, REMOTE, Target, TargetKind
+from callboard.messages import ANY_MACHINE, LOCAL_POOL, REMOTE, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from callboard.fleet._machines import Machine
 
-LOCAL = "local"
 DEVICES = "device"
 """The pool of all Android devices."""
 
@@ -58,11 +57,12 @@ def local_target(target: Target) -> Target:
         update={
             "kind": TargetKind.WINDOW if is_application else target.kind,
             "kinds": (REMOTE,),
-            "address": f"{REMOTE}/{LOCAL}/{target.address}",
+            "address": f"{REMOTE}/{LOCAL_POOL}/{target.address}",
             "server": "fleet",
-            "binds": {"pool": target.id, "starts": is_application},
+            "binds": {"starts": is_application},
+            "pool": target.id,
             "start": None,
-            "group": f"{LOCAL}:{target.group}" if target.group else "",
+            "group": f"{LOCAL_POOL}:{target.group}" if target.group else "",
             "takes": {},
             "base": "",
             "copies": is_application,
@@ -86,7 +86,8 @@ def pool_target(pool: str, target: Target | None) -> Target:
         kinds=(REMOTE,),
         address=f"{REMOTE}/{ANY_MACHINE}/{pool}",
         server="fleet",
-        binds={"pool": pool, "starts": is_application},
+        binds={"starts": is_application},
+        pool=pool,
         copies=True,
         machine=ANY_MACHINE,
     )

@@ -29,7 +29,7 @@ class RemoteTargets(Server):
 
     def observe(self, target: Target, look: Look) -> Observation:
         """Return the state of the target's machine."""
-        if "pool" in target.binds:
+        if target.pool:
             return Observation(text="any machine that has it does the work", fingerprint=target.id)
         machine = self._machines.get(target.machine)
         is_there = machine is not None and not machine.is_away

@@ -268,9 +268,8 @@ class SubmittedWork:
     def _task_of(self, assign: Assign) -> SubmittedTask:
         """Return a subtask's record."""
         target = assign.target
-        machine, binds = ("", {}) if target is None else (target.machine, target.binds)
-        if binds.get("pool"):
-            machine = ANY_MACHINE
+        pool, binds = ("", {}) if target is None else (target.pool, target.binds)
+        machine = ANY_MACHINE if pool or target is None else target.machine
         source = f"{self._name}/{self._own_name.identity}/{assign.run_id}"
         task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
         task = SubmittedTask(
@@ -280,9 +279,9 @@ class SubmittedWork:
             assign.run_id,
             assign.address,
             target_there=str(binds.get("target", "")),
-            pool=str(binds.get("pool", "")),
+            pool=pool,
             keeps_machine=target is not None and not target.copies,
-            needs=_needs(binds),
+            needs={} if target is None or target.machine != ANY_MACHINE else _needs(binds),
         )
         return self._tasks.setdefault(task_id, task)
 
@@ -579,7 +578,7 @@ def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: s
     target = task.target_there or None
     work: dict[str, Any] = (
         {"plan": (PlanStep(request=assign.request, target=target, checks=assign.checks),)}
-        if assign.target is not None and assign.target.binds.get("starts")
+        if assign.target is not None and assign.target.server == "fleet" and assign.target.binds.get("starts")
         else {"request": assign.request, "target": target, "checks": assign.checks}
     )
     return Task(

@@ -13,6 +13,7 @@ from callboard.messages._agent_status import (
 from callboard.messages._assign_group import AssignGroup, with_results
 from callboard.messages._base import (
     ANY_MACHINE,
+    LOCAL_POOL,
     REMOTE,
     STORED,
     Address,
@@ -206,6 +207,7 @@ __all__ = [
     "CLOSE",
     "ESSENTIAL",
     "EXPRESSION",
+    "LOCAL_POOL",
     "MATCHERS",
     "MOST_CHARACTERS",
     "MOST_CHECKS",

@@ -96,6 +96,9 @@ class AgentKind(Term):
 REMOTE = "remote"
 """The kind of agent whose work another machine of the fleet does. It has no model, so it is no `AgentKind`."""
 
+LOCAL_POOL = "local"
+"""The part of an address at which a machine of this computer is chosen for the subtask (`fleet.local`)."""
+
 ANY_MACHINE = "any"
 """The machine of targets that any machine of the fleet may work on, if it has such a one; no machine has this name."""
 

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_validator
 
-from callboard.messages._base import ANY_MACHINE, Address, AgentKind, KindName, RunId, TaskId, Term, Value, agent_kind
+from callboard.messages._base import (
+    ANY_MACHINE,
+    LOCAL_POOL,
+    REMOTE,
+    Address,
+    AgentKind,
+    KindName,
+    RunId,
+    TaskId,
+    Term,
+    Value,
+    agent_kind,
+)
 from callboard.messages._blackboard import Shared
 
 if TYPE_CHECKING:
@@ -62,6 +74,9 @@ class Target(Value):
     machine: str = ""
     """The machine of the fleet that has it; empty for this one, `any` if each machine that has such a target may do
     the work."""
+    pool: str = ""
+    """The targets of several machines, by their common name, of which any does: a machine is chosen for each subtask.
+    Empty: the target names its machine."""
     copies: bool = False
     """Whether each subtask has an agent and a lease of its own, as for an application that a machine starts for it."""
     base: str = ""
@@ -113,14 +128,29 @@ class Target(Value):
             return self
         return self.model_copy(update={"address": f"{self.address}/{run_id}"})
 
-    def offers(self, known: Collection[str]) -> tuple[Target, ...]:
+    def offers(self, known: Collection[str], local: Collection[str] = ()) -> tuple[Target, ...]:
         """Return the targets that agents see, one for each known kind.
 
-        All of them have one lease.
+        All of them have one lease. `local` names the surfaces whose open targets other processes of this computer work
+        on (`fleet.local`).
         """
+        if self.server in local and self.kind is TargetKind.WINDOW and not self.owner:
+            return (self._on_local_machine(),)
         own_kind = agent_kind(self.address)
         kinds = dict.fromkeys(self.kinds or (own_kind,))
         return tuple(self if kind == own_kind else self._for(kind) for kind in kinds if kind in known)
+
+    def _on_local_machine(self) -> Target:
+        address = f"{REMOTE}/{LOCAL_POOL}/{self.address}"
+        return self.model_copy(
+            update={
+                "kinds": (REMOTE,),
+                "address": address,
+                "group": self.lease_key,
+                "base": self.address,
+                "pool": self.id,
+            }
+        )
 
     def _for(self, kind: str) -> Target:
         address = f"{kind}/{self.address.partition('/')[2]}"

@@ -46,11 +46,15 @@ class TargetLookup:
         loop: EventLoop,
         seconds: Seconds,
         kinds: Collection[str] = tuple(AgentKind),
+        *,
+        local: Collection[str] = (),
     ) -> None:
         """Create it.
 
-        `seconds` limits each surface, `kinds` are the agents that targets are offered to.
+        `seconds` limits each surface, `kinds` are the agents that targets are offered to, and `local` names the
+        surfaces whose targets other processes of this computer work on.
         """
+        self._local = local
         self._kinds = kinds
         self._surfaces = surfaces
         self._lanes = lanes
@@ -182,7 +186,7 @@ class TargetLookup:
                 if inspect.iscoroutine(listed):
                     listed = self._loop.submit(listed).result(self._seconds)
                 for target in listed:
-                    targets += Target.model_validate(target).offers(self._kinds)
+                    targets += Target.model_validate(target).offers(self._kinds, self._local)
             except Exception as error:  # third-party code boundary: a surface of the host program
                 down = TaskRefusedError(f"the targets of {surface.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error

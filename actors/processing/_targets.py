@@ -65,7 +65,7 @@ def _offers(context: Context, target: Target, *, any_kind: bool) -> tuple[Target
     model, return all variants: the error at the assignment then names the missing setting.
     """
     services = context.services
-    variants = target.offers(services.agents)
+    variants = target.offers(services.agents, services.settings.local_surfaces)
 
     def works(kind: str) -> bool:
         return any_kind or kind in services.models or not services.agents[kind].has_model
