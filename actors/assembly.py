@@ -227,7 +227,7 @@ class Assembly:
             msg = "this supervisor belongs to no fleet: set fleet.url"
             raise SettingsError(msg)
         kinds = frozenset(self.models)
-        self.fleet.serve(self.submission, lambda: _servable(self.lookup.listed(), kinds))
+        self.fleet.serve(self.submission, lambda: _servable(self.lookup.listed(), kinds), self.stream.add_sink)
 
     def _session(self, name: str) -> McpSession:
         from callboard.actors.commands.mcp import McpSession

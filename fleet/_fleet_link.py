@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from callboard.fleet._served_work import Submitting
     from callboard.fleet._submitted_work import SubmittedTask
     from callboard.journal import Journal
-    from callboard.messages import Message, Target
+    from callboard.messages import Fact, Message, Target
 
 OPEN_SECONDS = 5.0
 """The longest that a start waits to know the other machines."""
@@ -155,16 +155,33 @@ class FleetLink:
         """Do not wait for a cancelled task's subtasks elsewhere."""
         self._loop.call(lambda: self.submitted.abandon(task_id))
 
-    def serve(self, submitting: Submitting, targets: Callable[[], Iterable[Target]]) -> None:
+    def serve(
+        self,
+        submitting: Submitting,
+        targets: Callable[[], Iterable[Target]],
+        add_sink: Callable[[Callable[[Fact], None]], None],
+    ) -> None:
         """Do the work of other machines from now on.
+
+        Args:
+            submitting: The part of the supervisor that does the work.
+            targets: Lists the targets that other machines may give work.
+            add_sink: Have a function called with each event of the supervisor.
 
         Raises:
             SettingsError: If another machine has the name of this one.
         """
         if self._served is None:
             served = ServedWork(
-                self._engine, self._own_name, submitting, targets, files=self._files, settings=self._settings
+                self._engine,
+                self._own_name,
+                submitting,
+                targets,
+                files=self._files,
+                settings=self._settings,
+                call=self._loop.call,
             )
+            add_sink(served.see)
             self._ends(served.claim(), None)
             self._served = served
             self._start(served.run)

@@ -54,6 +54,7 @@ _WORK_SUBJECT = "callboard.work"
 _ANSWER_SECONDS = 5.0
 _MOST_WORK = 10_000
 _SAME_WORK_SECONDS = 120.0
+_FORGETS_SINCE = (2, 11)
 _QUEUE_IS_FULL = 10077
 """The server's code for a subject with as many messages as it may have."""
 _IS_THERE = 10058
@@ -236,6 +237,12 @@ class NatsEngine:
             return ""
         return str(self._client._server_info["server_id"])  # noqa: SLF001 - it has no public name
 
+    @property
+    def _forgets(self) -> bool:
+        """True if the server forgets messages after a time of their own."""
+        version = None if self._client is None else self._client.connected_server_version
+        return version is not None and (version.major, version.minor) >= _FORGETS_SINCE
+
     async def open(self) -> None:
         """Connect.
 
@@ -377,13 +384,16 @@ class NatsEngine:
     async def delete(self, bucket: Bucket, key: str) -> None:
         """Delete a key.
 
-        A server from 2.11 on forgets it, too, after a time.
+        A server from 2.11 on forgets it, too, after a time. An older one may not be told to remove what was before, as
+        `purge` does: its readers would get no further messages then (2.9.10 miscounts what they have still to get).
         """
         with self._calling():
-            try:
-                await self._buckets[bucket].purge(key, msg_ttl=MARKER_SECONDS)
-            except BadRequestError:  # an older server made the bucket: `set_up` changes it
-                await self._buckets[bucket].purge(key)
+            values = self._buckets[bucket]
+            if self._forgets:
+                with contextlib.suppress(BadRequestError):  # an older server made the bucket: `set_up` changes it
+                    await values.purge(key, msg_ttl=MARKER_SECONDS)
+                    return
+            await values.delete(key)
 
     async def watch(self, bucket: Bucket, prefix: str = "") -> AsyncIterator[BucketEntry | None]:
         """Yield the values of keys, then None, then each change."""

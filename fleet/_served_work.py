@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
     from callboard.fleet._work_messages import Request, Verdict
-    from callboard.messages import Question, Target, Task, Value
+    from callboard.messages import Fact, Question, Target, Task, Value
 
 _log = HostLog()
 
@@ -111,6 +111,7 @@ class ServedWork:
         *,
         files: TaskFiles,
         settings: Settings,
+        call: Callable[[Callable[[], object]], None],
     ) -> None:
         """Create it.
 
@@ -121,7 +122,9 @@ class ServedWork:
             targets: Lists the targets that other machines may give work. It may block.
             files: Moves the files of tasks.
             settings: The settings of this machine, which orders only narrow.
+            call: Call a function on the event loop, from any thread.
         """
+        self._call = call
         self._engine = engine
         self._own_name = own_name
         self._name = own_name.name
@@ -135,6 +138,8 @@ class ServedWork:
         """The tasks of other machines that are not over here, by id."""
         self.task_ids: set[str] = set()
         """The ids of all tasks of other machines that have begun here, and are not over."""
+        self._asked: dict[str, asyncio.Event] = {}
+        """Events that are set when other requests of a task may be open, by its id."""
         self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
         """What submitters said that is still to be done, by the keys of their tasks."""
         self._taking = asyncio.Lock()
@@ -142,6 +147,12 @@ class ServedWork:
         self._is_draining = False
         self._beat = int(time.time())
         self._published: tuple[Target, ...] | None = None
+
+    def see(self, fact: Fact) -> None:
+        """Take note of an event of this supervisor, on any thread."""
+        asked = self._asked.get(fact.task_id) if fact.name in _ASKING else None
+        if asked is not None:
+            self._call(asked.set)
 
     @property
     def running(self) -> int:
@@ -288,13 +299,15 @@ class ServedWork:
         if order.claim is not None and not await start_claimed(self._engine, key, task.target or "", order.claim):
             await self._done(delivery)
             return None
-        begun = await self._begun(task, order.files)
+        signals = await self._signals(task)
+        begun = await self._begun(task, order.files, signals)
         if begun is None or isinstance(begun, TaskResult):
+            self._forget(task)
             if begun is not None:
                 await self._publish_result(task, begun)
             await self._done(delivery)
             return None
-        work = self._begin(task, begun)
+        work = self._begin(task, begun, signals)
         in_background(self._finish_with(work, delivery))
         return work
 
@@ -314,13 +327,14 @@ class ServedWork:
             return None
         return order.model_copy(update={"task": task})
 
-    async def _begun(self, task: Task, files: Mapping[str, StoredFile]) -> TaskHandle[Any] | TaskResult | None:
+    async def _begun(
+        self, task: Task, files: Mapping[str, StoredFile], signals: TaskSignals | None
+    ) -> TaskHandle[Any] | TaskResult | None:
         """Submit a task, unless it is known or was cancelled before.
 
         Returns:
             Its handle; its result if it is not begun; None if it is over, and its submitter has the result.
         """
-        signals = await self._signals(task)
         with contextlib.suppress(UnknownTaskError):
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
             if not _is_same_work(handle.task, task):
@@ -336,15 +350,20 @@ class ServedWork:
         try:
             paths = await self._files.take_in(files, task.id)
             self.task_ids.add(task.id)  # before its first step
+            self._asked[task.id] = asyncio.Event()
             return await asyncio.to_thread(self._submitting.submit, _with_files(task, paths, self._name))
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
-            self.task_ids.discard(task.id)
             return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
 
-    def _begin(self, task: Task, handle: TaskHandle[Any] | None = None) -> asyncio.Task[None]:
-        work = asyncio.get_running_loop().create_task(self._do(task, handle))
+    def _begin(
+        self, task: Task, handle: TaskHandle[Any] | None = None, signals: TaskSignals | None = None
+    ) -> asyncio.Task[None]:
+        if task.id not in self._asked:  # it is of an earlier process, and may have asked something
+            self._asked[task.id] = asyncio.Event()
+            self._asked[task.id].set()
+        work = asyncio.get_running_loop().create_task(self._do(task, handle, signals))
         self._works[task.id] = work
         self.task_ids.add(task.id)
         work.add_done_callback(lambda _: self._end(task, work))
@@ -352,10 +371,15 @@ class ServedWork:
 
     def _end(self, task: Task, work: asyncio.Task[None]) -> None:
         del self._works[task.id]
-        self.task_ids.discard(task.id)
+        self._forget(task)
         error = None if work.cancelled() else work.exception()
         if error is not None and not isinstance(error, SupervisorStoppedError):
             _log.error("the end of %s can't be told to the machine %s: %s", task.id, _submitter(task), error)
+
+    def _forget(self, task: Task) -> None:
+        self.task_ids.discard(task.id)
+        self._asked.pop(task.id, None)
+        self._signals_of.pop(self._signals_key(task), None)
 
     async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery) -> None:
         """Keep a delivery while its work goes on, then remove it."""
@@ -376,7 +400,7 @@ class ServedWork:
             await delivery.done()
             await discard_packed(self._engine, delivery.body)
 
-    async def _do(self, task: Task, handle: TaskHandle[Any] | None) -> None:
+    async def _do(self, task: Task, handle: TaskHandle[Any] | None, signals: TaskSignals | None) -> None:
         """See a task to its end, with what its submitter says."""
         if handle is None:  # it is of an earlier process, and waits until its submitter was asked
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
@@ -385,7 +409,7 @@ class ServedWork:
                 await asyncio.to_thread(handle.cancel, signals.cancel)
             await asyncio.to_thread(self._submitting.confirm, task.id)
         helpers = [
-            asyncio.ensure_future(self._follow_signals(task, handle)),
+            asyncio.ensure_future(self._follow_signals(task, handle, signals)),
             asyncio.ensure_future(self._publish_requests(task, handle)),
         ]
         try:
@@ -407,7 +431,11 @@ class ServedWork:
         await repeat(lambda: self._engine.put(bucket, key, body))
 
     async def _signals(self, task: Task) -> TaskSignals | None:
-        """Return what the submitter said; None once it has the result."""
+        """Return what the submitter said; None once it has the result.
+
+        What it says from now on is kept until it is done.
+        """
+        self._signals_of.setdefault(self._signals_key(task), asyncio.Queue())
         entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
         value = None if entry is None else entry.value
         return None if value is None else TaskSignals.model_validate_json(value)
@@ -423,31 +451,23 @@ class ServedWork:
                     self._signals_of[entry.key].put_nowait(entry)
             await asyncio.sleep(BEAT_SECONDS / 2)  # the server was not reached yet
 
-    async def _follow_signals(self, task: Task, handle: TaskHandle[Any]) -> None:
+    async def _follow_signals(self, task: Task, handle: TaskHandle[Any], signals: TaskSignals | None) -> None:
         """Do what the submitter says to a task, and has said before."""
-        key, obey = (
-            self._signals_key(task),
-            _Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here),
-        )
-        entries: asyncio.Queue[BucketEntry] = asyncio.Queue()
-        self._signals_of[key] = entries
-        try:
-            earlier = await repeat(lambda: self._engine.get(Bucket.SIGNALS, key))
-            if earlier is not None and entries.empty():  # else the watch tells all that follows
-                entries.put_nowait(earlier)
-            while True:
-                entry = await entries.get()
-                if entry.value is not None:
-                    await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
-        finally:
-            del self._signals_of[key]
+        obey = _Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here)
+        if signals is not None:
+            await asyncio.to_thread(obey.follow, signals)
+        while True:
+            entry = await self._signals_of[self._signals_key(task)].get()
+            if entry.value is not None:
+                await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
 
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Tell the submitter what people are asked here."""
         published: RequestsOfTask | None = None
-        async for event in handle:
-            if event.name not in _ASKING:
-                continue
+        asked = self._asked[task.id]
+        while True:
+            await asked.wait()
+            asked.clear()
             requests = self._told(await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals())))
             if requests != published:
                 await self._put(Bucket.REQUESTS, task, requests)

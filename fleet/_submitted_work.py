@@ -19,7 +19,7 @@ from callboard.fleet._work_messages import (
     TaskSignals,
     WorkOrder,
     WorkResult,
-    delete_packed,
+    discard_packed,
     pack,
     unpack,
 )
@@ -110,6 +110,8 @@ class SubmittedTask:
     """All that was said to it; None before it was sent."""
     is_sent: bool = False
     """Whether this process has sent it."""
+    told: dict[Bucket, bytes] = field(default_factory=dict)
+    """The last that its machine told, as it stands in the engine's buckets."""
     requests: tuple[Question | ApprovalRequest, ...] = ()
     approvals_there: frozenset[str] = frozenset()
     """The approvals that are asked there alone."""
@@ -221,13 +223,18 @@ class SubmittedWork:
         async for entry in self._engine.watch(bucket, self._name):
             task = None if entry is None else self._tasks.get(entry.key.rpartition(".")[2])
             if task is not None and entry is not None and entry.key == self._key(task):  # of its machine alone
-                await self._take(task, entry, take)
+                await self._take(task, bucket, entry, take)
 
     async def _take(
-        self, task: SubmittedTask, entry: BucketEntry | None, take: Callable[[SubmittedTask, bytes], Awaitable[None]]
+        self,
+        task: SubmittedTask,
+        bucket: Bucket,
+        entry: BucketEntry | None,
+        take: Callable[[SubmittedTask, bytes], Awaitable[None]],
     ) -> None:
         if entry is None or entry.value is None:
             return
+        task.told[bucket] = entry.value
         try:
             await take(task, entry.value)
         except (ValueError, DamagedFileError) as error:
@@ -401,8 +408,9 @@ class SubmittedWork:
             await self._placements.forget(task.task_id)
         await self._files.discard((*task.files.values(), *task.sent_files))
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
-        await repeat(lambda: delete_packed(self._engine, Bucket.REQUESTS, key))
-        await repeat(lambda: delete_packed(self._engine, Bucket.RESULTS, key))
+        for bucket, body in task.told.items():
+            await repeat(lambda body=body: discard_packed(self._engine, body))  # type: ignore[misc]
+            await repeat(lambda bucket=bucket: self._engine.delete(bucket, key))  # type: ignore[misc]
 
     async def _known(self, assign: Assign) -> SubmittedTask:
         """Return a subtask with what the engine keeps of it."""
@@ -411,8 +419,8 @@ class SubmittedWork:
             if task.is_unplaced:
                 task.move(await self._placements.get(task.task_id))
             if task.signals is None and not task.is_unplaced:
-                await self._take(task, await self._entry(Bucket.REQUESTS, self._key(task)), self._take_requests)
-                await self._take(task, await self._entry(Bucket.RESULTS, self._key(task)), self._take_result)
+                for bucket, take in ((Bucket.REQUESTS, self._take_requests), (Bucket.RESULTS, self._take_result)):
+                    await self._take(task, bucket, await self._entry(bucket, self._key(task)), take)
                 entry = await self._entry(Bucket.SIGNALS, self._signals_key(task))
                 if entry is not None and entry.value is not None:
                     task.signals = TaskSignals.model_validate_json(entry.value)

@@ -26,7 +26,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from callboard.fleet._engine import Bucket, FleetEngine
+    from callboard.fleet._engine import FleetEngine
 
 Request = Annotated[Question | ApprovalRequest, Field(discriminator="kind")]
 Verdict = Annotated[Answer | ApprovalAnswer, Field(discriminator="kind")]
@@ -179,14 +179,6 @@ async def unpack(engine: FleetEngine, body: bytes) -> bytes:
         path = Path(folder) / "value.json"
         await engine.load(StoredFile.model_validate_json(body.removeprefix(_AS_FILE)), path)
         return await asyncio.to_thread(path.read_bytes)
-
-
-async def delete_packed(engine: FleetEngine, bucket: Bucket, key: str) -> None:
-    """Delete an entry of a bucket, with the file of its value."""
-    entry = await engine.get(bucket, key)
-    if entry is not None and entry.value is not None:
-        await discard_packed(engine, entry.value)
-        await engine.delete(bucket, key)
 
 
 async def discard_packed(engine: FleetEngine, body: bytes) -> None:

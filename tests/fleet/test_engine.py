@@ -364,3 +364,27 @@ async def test_keys_and_files_are_deleted_where_the_server_was_replaced(nats_ser
     with pytest.raises(DamagedFileError):
         await engine.load(file, tmp_path / "copy")
     await engine.close()
+
+
+async def test_watch_tells_all_changes_while_keys_are_deleted(world):
+    """Server 2.9.10 miscounts what a reader has still to get if deleted messages are removed."""
+    engine, other = await world.engine(), await world.engine("desk")
+    told = set()
+
+    async def watch():
+        async for entry in engine.watch(Bucket.RESULTS, "finance-3"):
+            if entry is not None and entry.value is not None:
+                told.add(entry.key)
+                deleting.append(asyncio.ensure_future(engine.delete(Bucket.RESULTS, entry.key)))
+
+    deleting = []
+    watching = asyncio.ensure_future(watch())
+    keys = [[f"finance-3.desk.r-{number}-{part}" for part in range(4)] for number in range(10)]
+    for some in keys:
+        await soon(asyncio.gather(*(other.put(Bucket.RESULTS, key, b"1") for key in some)))
+        async with asyncio.timeout(PATIENCE):
+            while not told.issuperset(some):  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+    await soon(asyncio.gather(*deleting))
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
