@@ -129,6 +129,10 @@ class FleetSettings(Section):
     approvals: Literal["submitter", "here"] = "submitter"
     """The place where approvals for the work of other machines are asked: on the machine that submitted it, or on this
     one alone. With `here`, a verdict of the other machine is refused; it is told that the work waits."""
+    files: Literal["store", "same"] = "store"
+    """The way of files between machines. `store`: they are sent through the server. `same`: all machines have the same
+    files under the same paths, as those of one computer have; nothing is sent, and results name the paths as they
+    are."""
     max_file_bytes: int = Field(default=100_000_000, ge=0)
     """The largest file that is sent between machines, in bytes."""
 

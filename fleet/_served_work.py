@@ -15,7 +15,6 @@ from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
 from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
 from callboard.fleet._repeated_calls import in_background, repeat
-from callboard.fleet._task_files import moved_result
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
     ApprovalThere,
@@ -351,7 +350,7 @@ class ServedWork:
             paths = await self._files.take_in(files, task.id)
             self.task_ids.add(task.id)  # before its first step
             self._asked[task.id] = asyncio.Event()
-            return await asyncio.to_thread(self._submitting.submit, _with_files(task, paths, self._name))
+            return await asyncio.to_thread(self._submitting.submit, self._files.with_files(task, paths, self._name))
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
@@ -498,21 +497,6 @@ def _is_same_work(earlier_task: Task, task: Task) -> bool:
 
 def _submitter(task: Task) -> str:
     return "" if task.origin is None else task.origin.submitter
-
-
-def _with_files(task: Task, paths: Mapping[str, str], machine: str) -> Task:
-    """Return a task whose earlier results name files of this machine."""
-    origin = task.origin
-    if origin is None:
-        return task
-    subtasks = tuple(
-        result.model_copy(update={"machine": ""})
-        if result.machine == machine
-        else moved_result(result, paths, result.machine or origin.submitter)
-        for result in origin.subtasks
-    )
-    new_files = tuple(paths[path] for path in origin.made if path in paths)
-    return task.model_copy(update={"origin": origin.model_copy(update={"subtasks": subtasks, "made": new_files})})
 
 
 class _Obedience:

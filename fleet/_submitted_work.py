@@ -13,7 +13,6 @@ from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError
 from callboard.fleet._placements import Placements
 from callboard.fleet._repeated_calls import in_background, repeat
-from callboard.fleet._task_files import moved_result, returned_result
 from callboard.fleet._work_messages import (
     RequestsOfTask,
     TaskSignals,
@@ -334,7 +333,7 @@ class SubmittedWork:
                 telling.result()
             await self._change(task)
         await asyncio.wait({telling}, timeout=_TELL_SECONDS)
-        return _ended(task, run.assign, task.result or _unknown(task))
+        return self._ended(task, run.assign, task.result or _unknown(task))
 
     async def _tell_stop(self, run: Run) -> None:
         """Tell the other machine of a cancel, once the engine answers."""
@@ -378,7 +377,7 @@ class SubmittedWork:
             task.move(None)
         if not task.is_unplaced:
             await self._signal(task, cancel=f"the machine was away, and {self._name} gave its work up")
-        return _ended(task, assign, _unknown(task))
+        return self._ended(task, assign, _unknown(task))
 
     def pause(self, run: Run, *, paused: bool) -> None:
         """Pause a subtask on the other machine, or resume it."""
@@ -461,11 +460,26 @@ class SubmittedWork:
         paths = (path for result in elsewhere for path in result.artifacts)
         files = await self._files.send(paths, task.task_id, task.machine)
         task.sent_files = tuple(files.values())
-        order = WorkOrder(task=_task_there(task, assign, terms, self._name), files=files, claim=task.claim)
+        subtasks = tuple(self._seen_there(result, task.machine) for result in assign.subtasks)
+        order = WorkOrder(task=_task_there(task, assign, subtasks, terms, self._name), files=files, claim=task.claim)
         body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
         await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
         task.is_sent = True
         self._on_sent(task.machine)
+
+    def _seen_there(self, result: SubtaskResult, machine: str) -> SubtaskResult:
+        """Return an earlier result as the other machine sees it.
+
+        The files that it made itself are where they were made.
+        """
+        result = result.model_copy(update={"last_seen": None})
+        return self._files.returned_result(result) if result.machine == machine else result
+
+    def _ended(self, task: SubmittedTask, assign: Assign, result: TaskResult) -> RemoteEnded:
+        """Return the end of a subtask with its files."""
+        moved = self._files.moved_result(_result(task, assign, result), task.paths, task.machine)
+        here = {path: there for there, path in task.paths.items()}
+        return RemoteEnded(result=moved.model_copy(update={"paths_there": here}))
 
     async def _next(
         self, task: SubmittedTask, run: Run, terms: RemoteTerms
@@ -478,7 +492,7 @@ class SubmittedWork:
                 await self._tell_pause(task, is_paused=run.paused)
                 await self._send(task, assign, terms)
             if task.result is not None:
-                return _ended(task, assign, task.result)
+                return self._ended(task, assign, task.result)
             answered = {verdict.id for verdict in (task.signals or TaskSignals()).verdicts}
             request = next((request for request in task.requests if request.id not in answered), None)
             if request is not None:
@@ -581,8 +595,18 @@ def _target_of(task: SubmittedTask, assign: Assign) -> Target | None:
     return None if assign.target is None else assign.target.model_copy(update={"machine": task.machine})
 
 
-def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: str) -> Task:
-    """Return the task that does a subtask on the other machine."""
+def _task_there(
+    task: SubmittedTask, assign: Assign, subtasks: tuple[SubtaskResult, ...], terms: RemoteTerms, name: str
+) -> Task:
+    """Return the task that does a subtask on the other machine.
+
+    Args:
+        task: The subtask.
+        assign: Its assignment here.
+        subtasks: The earlier results, as the other machine sees them.
+        terms: The terms of the task here.
+        name: This machine.
+    """
     target = task.target_there or None
     work: dict[str, Any] = (
         {"plan": (PlanStep(request=assign.request, target=target, checks=assign.checks),)}
@@ -596,7 +620,7 @@ def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: s
             run_id=assign.run_id,
             number=assign.number,
             task_request=assign.task_request,
-            subtasks=tuple(_seen_there(result, task.machine) for result in assign.subtasks),
+            subtasks=subtasks,
             made=assign.made,
         ),
         dry_run=assign.dry_run,
@@ -609,22 +633,6 @@ def _task_there(task: SubmittedTask, assign: Assign, terms: RemoteTerms, name: s
         may_change=terms.may_change,
         **work,
     )
-
-
-def _seen_there(result: SubtaskResult, machine: str) -> SubtaskResult:
-    """Return an earlier result as the other machine sees it.
-
-    The files that it made itself are where they were made.
-    """
-    result = result.model_copy(update={"last_seen": None})
-    return returned_result(result) if result.machine == machine else result
-
-
-def _ended(task: SubmittedTask, assign: Assign, result: TaskResult) -> RemoteEnded:
-    """Return the end of a subtask with its files."""
-    moved = moved_result(_result(task, assign, result), task.paths, task.machine)
-    here = {path: there for there, path in task.paths.items()}
-    return RemoteEnded(result=moved.model_copy(update={"paths_there": here}))
 
 
 def _result(task: SubmittedTask, assign: Assign, result: TaskResult) -> SubtaskResult:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callboard.config import Settings
     from callboard.fleet._engine import FleetEngine, StoredFile
     from callboard.journal import Artifacts
-    from callboard.messages import SubtaskResult
+    from callboard.messages import SubtaskResult, Task
 
 INBOX = "inbox"
 """The folder of a workspace that gets files of other machines."""
@@ -44,6 +44,7 @@ class TaskFiles:
         """
         self._engine = engine
         self._largest = settings.fleet.max_file_bytes
+        self._keeps_paths = settings.fleet.files == "same"
         workspace = settings.documents.workspace
         self._workspace = None if workspace is None else settings.path(workspace)
         self._artifacts = artifacts
@@ -54,7 +55,7 @@ class TaskFiles:
         Those that are gone or too large are left out.
         """
         files: dict[str, StoredFile] = {}
-        for path in dict.fromkeys(paths):
+        for path in () if self._keeps_paths else dict.fromkeys(paths):
             file = Path(path)
             if await asyncio.to_thread(self._is_sent, file):
                 files[path] = await repeat(lambda file=file: self._engine.store(file, owner, reader))  # type: ignore[misc]
@@ -118,6 +119,65 @@ class TaskFiles:
             return False
         return True
 
+    def moved_result(self, result: SubtaskResult, paths: Mapping[str, str], machine: str) -> SubtaskResult:
+        """Return a result whose files are on another machine now.
+
+        Files that did not move, and targets, get their machine in front, unless all machines have the same files.
+
+        Args:
+            result: The result.
+            paths: The new paths of files, by the old ones.
+            machine: The machine that has the old ones.
+        """
+        if self._keeps_paths:
+            return result
+        return result.model_copy(
+            update={
+                "artifacts": tuple(paths.get(path, f"{machine}:{path}") for path in result.artifacts),
+                "made": tuple(paths.get(path, f"{machine}:{path}") for path in result.made),
+                "changed": tuple(f"{machine}:{name}" for name in result.changed),
+                "output": _moved_value(result.output, paths),
+            }
+        )
+
+    def returned_result(self, result: SubtaskResult) -> SubtaskResult:
+        """Return a result as the machine that made it knows it."""
+        if self._keeps_paths:
+            return result
+
+        def path_there(name: str) -> str:
+            return result.paths_there.get(name, name.removeprefix(f"{result.machine}:"))
+
+        return result.model_copy(
+            update={
+                "artifacts": tuple(map(path_there, result.artifacts)),
+                "made": tuple(map(path_there, result.made)),
+                "changed": tuple(map(path_there, result.changed)),
+                "output": _moved_value(result.output, result.paths_there),
+                "paths_there": {},
+            }
+        )
+
+    def with_files(self, task: Task, paths: Mapping[str, str], machine: str) -> Task:
+        """Return a task whose earlier results name files of this machine.
+
+        Args:
+            task: The task, which another machine sent.
+            paths: The paths of its files here, by those there.
+            machine: This machine.
+        """
+        origin = task.origin
+        if origin is None:
+            return task
+        subtasks = tuple(
+            result.model_copy(update={"machine": ""})
+            if result.machine == machine
+            else self.moved_result(result, paths, result.machine or origin.submitter)
+            for result in origin.subtasks
+        )
+        made = origin.made if self._keeps_paths else tuple(paths[path] for path in origin.made if path in paths)
+        return task.model_copy(update={"origin": origin.model_copy(update={"subtasks": subtasks, "made": made})})
+
     async def discard(self, files: Iterable[StoredFile]) -> None:
         """Delete stored files."""
         for file in files:
@@ -144,43 +204,6 @@ def _path_in(inbox: Path, file: StoredFile) -> Path:
         number += 1
         path = inbox / f"{name.stem} ({number}){name.suffix}"
     return path
-
-
-def moved_result(result: SubtaskResult, paths: Mapping[str, str], machine: str) -> SubtaskResult:
-    """Return a result whose files are on another machine now.
-
-    Files that did not move, and targets, get their machine in front.
-
-    Args:
-        result: The result.
-        paths: The new paths of files, by the old ones.
-        machine: The machine that has the old ones.
-    """
-    return result.model_copy(
-        update={
-            "artifacts": tuple(paths.get(path, f"{machine}:{path}") for path in result.artifacts),
-            "made": tuple(paths.get(path, f"{machine}:{path}") for path in result.made),
-            "changed": tuple(f"{machine}:{name}" for name in result.changed),
-            "output": _moved_value(result.output, paths),
-        }
-    )
-
-
-def returned_result(result: SubtaskResult) -> SubtaskResult:
-    """Return a result as the machine that made it knows it."""
-
-    def path_there(name: str) -> str:
-        return result.paths_there.get(name, name.removeprefix(f"{result.machine}:"))
-
-    return result.model_copy(
-        update={
-            "artifacts": tuple(map(path_there, result.artifacts)),
-            "made": tuple(map(path_there, result.made)),
-            "changed": tuple(map(path_there, result.changed)),
-            "output": _moved_value(result.output, result.paths_there),
-            "paths_there": {},
-        }
-    )
 
 
 def _moved_value(value: JsonValue, paths: Mapping[str, str]) -> JsonValue:
