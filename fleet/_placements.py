@@ -119,6 +119,7 @@ class Placements:
         Raises:
             NoMachineError: If no machine is known that could do it, be it there or away.
         """
+        await self._machines.known.wait()  # after a start, claims may be known sooner
         candidates = self._machines.candidates(pool, needs)
         if not candidates:
             raise NoMachineError.of(pool, needs)

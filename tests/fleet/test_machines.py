@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
 import pytest
 
 from callboard.fleet import BucketEntry, MemoryEngine, MemoryHub
 from callboard.fleet._machines import Machines
-from callboard.fleet._work_messages import MachineTargets
+from callboard.fleet._placements import Placements
+from callboard.fleet._work_messages import MachineState, MachineTargets
 from callboard.testing import MemoryServer
 from support import PATIENCE
 
@@ -40,6 +42,29 @@ def windows(machine, *names):
     """Return the entry of a machine's targets."""
     value = MachineTargets(machine=machine, targets=MemoryServer(*map(MemoryServer.window, names)).targets())
     return BucketEntry(f"{machine}.targets", value.model_dump_json().encode(), 1)
+
+
+async def test_work_for_any_machine_waits_until_the_machines_are_known():
+    """After a start without the server, a task may be resumed before the list of machines comes."""
+    engine = ToldEngine()
+    await engine.open()
+    machines = Machines(engine, "desk", lambda _: None)
+    watch = asyncio.create_task(machines.watch())
+    placements = Placements(engine, "desk", machines, lambda _: None)
+    placing = asyncio.create_task(placements.place("r-1", "build", {}, keeps_machine=False))
+    now = time.time()
+    state = MachineState(callboard="1", identity="a", since=now, beat=1, at=now, running=0, slots=1)
+    shell = MachineTargets(machine="alpha", targets=(MemoryServer.shell("build"),))
+    values = {"targets": shell, "state": state}
+    await engine.tell(
+        *(BucketEntry(f"alpha.{key}", value.model_dump_json().encode(), 1) for key, value in values.items())
+    )
+    assert not placing.done()
+    await engine.tell(None)
+    assert (await asyncio.wait_for(placing, PATIENCE)).machine == "alpha"
+    watch.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await watch
 
 
 async def test_targets_are_gathered_at_the_end_of_the_list_and_when_one_changes():
