@@ -11,7 +11,12 @@ if TYPE_CHECKING:
 
     from benchmarks.contest import Answers
 
-PLACES = {"here": "on this machine", "there": "on another machine"}
+PLACES = {
+    "here": "on this machine",
+    "there": "on another machine",
+    "shell": "in the shell of another machine",
+    "any": "in the shell of any machine",
+}
 PROCESSES = {"machine": "a machine that serves", "submitter": "a machine that submits", "server": "the server"}
 THROUGHPUT = {
     "rate": "tasks a second",
@@ -21,6 +26,9 @@ THROUGHPUT = {
     "messages": "messages",
     "bytes": "bytes",
 }
+LOCAL_MACHINES = 2
+LOCAL = {"one": "tasks a second: one process", "many": f"`local: {LOCAL_MACHINES}`", "ratio": "times"}
+KINDS = {"cpu": "50 ms of CPU in a tool", "instant": "instant"}
 BEATS = {
     "rate": "messages a second",
     "kilobytes": "kB a second",
@@ -47,6 +55,10 @@ def fleet_lines(answers: Answers) -> Iterator[str]:
     yield from _head("at rest", "MB", "CPU ms a second")
     for name, title in PROCESSES.items():
         yield _row(title, *(_cell(answers, "rest", f"{name}_{key}") for key in ("megabytes", "cpu")))
+    yield ""
+    yield from _head("tasks of one computer", *LOCAL.values())
+    for kind, title in KINDS.items():
+        yield _row(title, *(_cell(answers, "local", f"{kind}_{name}") for name in LOCAL))
     yield ""
     yield from _head("simulated machines that only tell their states", *BEATS.values())
     for row in _rows(answers, "beats-"):
@@ -90,3 +102,4 @@ def rows_of(machines: Sequence[int], beats: Sequence[tuple[int, float]]) -> Iter
     yield "rest", {"row": "rest"}
     for number, interval in beats:
         yield f"beats-{number}-{interval:g}", {"row": "beats", "machines": number, "interval": interval}
+    yield "local", {"row": "local", "machines": LOCAL_MACHINES}

@@ -9,13 +9,40 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.board import Memo
-from callboard import FunctionModel, ModelRequest, Settings, Supervisor
+from callboard import FunctionModel, ModelRequest, Settings, Supervisor, tool
+from callboard.messages import AgentKind, Effect
+from callboard.testing import MemoryServer
 
 WINDOWS = 8
+SHELL = "yard"
+CPU_SECONDS = 0.05
+
+
+class Desk(Memo):
+    """Windows, and a shell, which any machine has."""
+
+    def __init__(self) -> None:
+        super().__init__(WINDOWS)
+        self._targets += (MemoryServer.shell(SHELL, self.name),)
+        self._texts[SHELL] = ""
+
+    @tool(effect=Effect.IDEMPOTENT, agents={AgentKind.APP, AgentKind.LINUX})
+    async def write(self, target: str, text: str) -> str:
+        """Set the text."""
+        return await self.written(target, text)
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def compute(self, seconds: float) -> str:
+        """Use the processor for some seconds of its time."""
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
+            pass
+        return "computed"
 
 
 async def think(request: ModelRequest) -> dict[str, Any]:
@@ -24,14 +51,26 @@ async def think(request: ModelRequest) -> dict[str, Any]:
     return {"Status": "FINISH", "Function": "write", "Args": {"text": request.request}}
 
 
+async def compute(request: ModelRequest) -> dict[str, Any]:
+    """Decide at once: use the processor for the seconds that the request says, and finish."""
+    return {"Status": "FINISH", "Function": "compute", "Args": {"seconds": float(request.request)}}
+
+
+def kept(folder: Path, name: str, fleet: dict[str, Any] | None = None) -> Settings:
+    """Give settings with a journal and a log."""
+    journal = {"path": folder / f"{name}.db", "durability": "process"}
+    return Settings.load(log={"file": folder / f"{name}.log"}, journal=journal, fleet=fleet or {})
+
+
 def started(url: str, name: str, folder: Path) -> Supervisor:
     """Start a supervisor with a journal and a log."""
-    settings = Settings.load(
-        log={"file": folder / f"{name}.log"},
-        journal={"path": folder / f"{name}.db", "durability": "process"},
-        fleet={"url": url, "name": name},
-    )
-    return Supervisor.start(settings, models={"app": FunctionModel(think)}, servers=[Memo(WINDOWS)])
+    models = {"app": FunctionModel(think), "linux": FunctionModel(think)}
+    return Supervisor.start(kept(folder, name, {"url": url, "name": name}), models=models, servers=[Desk()])
+
+
+def parts() -> dict[str, Any]:
+    """Give the surface and the model of a machine that computes."""
+    return {"models": {"app": FunctionModel(compute)}, "servers": [Desk()]}
 
 
 def main(url: str, name: str, folder: str) -> None:

@@ -105,7 +105,7 @@ class Placements:
         return next((placement for placement in claims if placement.claim.state is not ClaimState.WITHDRAWN), None)
 
     async def place(
-        self, task_id: str, pool: str, needs: Mapping[str, str], *, keeps_machine: bool
+        self, task_id: str, pool: str, needs: Mapping[str, str], *, keeps_machine: bool, besides: str = ""
     ) -> Placement | None:
         """Give a task to a machine; None while none is there.
 
@@ -114,6 +114,7 @@ class Placements:
             pool: The pool.
             needs: The labels that the machine must have.
             keeps_machine: Whether the pool's last machine gets it, if it is there.
+            besides: The machine that it was taken back from, which gets it only if no other one is there.
 
         Raises:
             NoMachineError: If no machine is known that could do it, be it there or away.
@@ -123,15 +124,15 @@ class Placements:
         if not candidates:
             raise NoMachineError.of(pool, needs)
         async with self._placing:  # the next choice counts this one
-            return await self._place(task_id, pool, candidates, keeps_machine=keeps_machine)
+            others = [candidate for candidate in candidates if candidate.machine.name != besides]
+            best = self._chosen(pool, others, keeps_machine=keeps_machine) or self._best(candidates)
+            return None if best is None else await self._claimed(task_id, pool, best, keeps_machine=keeps_machine)
 
-    async def _place(
-        self, task_id: str, pool: str, candidates: list[Candidate], *, keeps_machine: bool
-    ) -> Placement | None:
+    def _chosen(self, pool: str, candidates: list[Candidate], *, keeps_machine: bool) -> Candidate | None:
         last = [candidate for candidate in candidates if candidate.machine.name == self._last.get(pool)]
-        best = (self._best(last) if keeps_machine else None) or self._best(candidates)
-        if best is None:
-            return None
+        return (self._best(last) if keeps_machine else None) or self._best(candidates)
+
+    async def _claimed(self, task_id: str, pool: str, best: Candidate, *, keeps_machine: bool) -> Placement | None:
         name = best.machine.name
         if keeps_machine:
             self._last[pool] = name

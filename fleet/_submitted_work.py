@@ -463,7 +463,8 @@ class SubmittedWork:
         subtasks = tuple(self._seen_there(result, task.machine) for result in assign.subtasks)
         order = WorkOrder(task=_task_there(task, assign, subtasks, terms, self._name), files=files, claim=task.claim)
         body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
-        await repeat(lambda: self._engine.send(task.machine, task.task_id, body))
+        sent_id = task.task_id if task.claim is None else f"{task.task_id} {task.claim}"  # it may be given back to it
+        await repeat(lambda: self._engine.send(task.machine, sent_id, body))
         task.is_sent = True
         self._on_sent(task.machine)
 
@@ -516,7 +517,12 @@ class SubmittedWork:
                 return
             if task.signals is not None:
                 await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
-        task.move(await self._placements.place(task.task_id, task.pool, task.needs, keeps_machine=task.keeps_machine))
+        besides = "" if placement is None else placement.machine
+        task.move(
+            await self._placements.place(
+                task.task_id, task.pool, task.needs, keeps_machine=task.keeps_machine, besides=besides
+            )
+        )
         if not task.is_unplaced:
             task.is_told_away = False
             self._on_placed(task)

@@ -11,25 +11,25 @@ import asyncio
 import os
 import statistics
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.fleet_processes import START_SECONDS, FleetProcesses, cpu_of, megabytes_of
-from benchmarks.fleet_worker import WINDOWS, started
+from benchmarks.fleet_worker import CPU_SECONDS, SHELL, WINDOWS, kept, parts, started
 from benchmarks.protocol import serve
-from callboard import Task
+from callboard import Supervisor, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from callboard import Supervisor
-
 SUBMITTER = "desk"
 PATIENCE = 300.0
 THINKING_SECONDS = 0.2
+BLOCKS = 4
+"""The parts of the tasks that take turns in one process and in several."""
 
 
 def measure(parameters: dict[str, Any]) -> dict[str, float]:
@@ -39,6 +39,8 @@ def measure(parameters: dict[str, Any]) -> dict[str, float]:
             return latency(int(parameters["tasks"]))
         case "rest":
             return at_rest(float(parameters["seconds"]))
+        case "local":
+            return local(int(parameters["machines"]), int(parameters["tasks"]))
         case "throughput":
             return throughput(int(parameters["machines"]), int(parameters["tasks"]))
         case _:
@@ -78,13 +80,17 @@ def _done(supervisor: Supervisor, tasks: list[Task]) -> None:
 
 
 def latency(tasks: int) -> dict[str, float]:
-    """Do tasks alternately here and on another machine, one at a time."""
-    seconds: dict[str, list[float]] = {"here": [], "there": []}
+    """Do tasks alternately here and on another machine, one at a time.
+
+    Those of a shell name the machine, or any machine.
+    """
+    seconds: dict[str, list[float]] = {"here": [], "there": [], "shell": [], "any": []}
     with fleet(1) as (_, supervisor):
         for number in range(-WINDOWS, tasks):  # the first ones are a warm-up
-            for place, machine in (("here", None), ("there", 0)):
+            windows = {place: _window(number % WINDOWS, machine) for place, machine in (("here", None), ("there", 0))}
+            for place, target in {**windows, "shell": f"machine-0:{SHELL}", "any": f"any:{SHELL}"}.items():
                 begin = time.perf_counter()
-                _done(supervisor, [_task(_window(number % WINDOWS, machine))])
+                _done(supervisor, [_task(target)])
                 if number >= 0:
                     seconds[place].append(time.perf_counter() - begin)
     return {
@@ -110,6 +116,29 @@ def throughput(machines: int, tasks: int) -> dict[str, float]:
         spent = {f"{name}_ms": (cpu_of(*pids) - before[name]) / tasks * 1e3 for name, pids in costs.items()}
         sent = {name: (count - traffic[name]) / tasks for name, count in later.items()}
     return {"rate": tasks / seconds, **spent, **sent}
+
+
+def local(machines: int, tasks: int) -> dict[str, float]:
+    """Do tasks that use the processor, and instant ones, alternately in this process and on machines of its own."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        more = kept(folder, "many", {"local": machines, "local_parts": "benchmarks.fleet_worker:parts"})
+        supervisors = {
+            "one": stack.enter_context(Supervisor.start(kept(folder, "one"), **parts())),
+            "many": stack.enter_context(Supervisor.start(more)),
+        }
+        rates = {}
+        for kind, seconds in (("cpu", CPU_SECONDS), ("instant", 0.0)):
+            spent = dict.fromkeys(supervisors, 0.0)
+            for block in range(BLOCKS + 1):  # the first one is a warm-up
+                for name, supervisor in supervisors.items():
+                    work = [_task(_window(number % WINDOWS, None), seconds) for number in range(-(-tasks // BLOCKS))]
+                    begin = time.perf_counter()
+                    _done(supervisor, work)
+                    spent[name] += (time.perf_counter() - begin) if block else 0.0
+            rates.update({f"{kind}_{name}": len(work) * BLOCKS / passed for name, passed in spent.items()})
+            rates[f"{kind}_ratio"] = rates[f"{kind}_many"] / rates[f"{kind}_one"]
+    return rates
 
 
 def at_rest(seconds: float) -> dict[str, float]:

@@ -39,7 +39,15 @@ def test_tasks_of_another_machine_are_counted_at_the_server():
 def test_latency_and_rest_are_measured():
     latency, rest = measure(parameters("latency")), measure(parameters("rest"))
     assert latency["there_median"] > 0
+    assert latency["any_median"] > 0
     assert rest["machine_megabytes"] > 10
+
+
+@pytest.mark.slow
+def test_machines_of_this_computer_take_turns_with_one_process():
+    answer = measure(parameters("local"))
+    assert answer["cpu_many"] > 0
+    assert answer["instant_ratio"] > 0
 
 
 def test_fleet_tables_have_a_line_for_each_row():
@@ -49,6 +57,7 @@ def test_fleet_tables_have_a_line_for_each_row():
         questions[1].cell: [{"rate": 40.0, "messages": 31.5, "bytes": 7000.0, "round": 0}],
         questions[2].cell: [{"error": "no server", "round": 0}],
         questions[3].cell: [{"rate": 220.0, "server_cpu": 14.0, "round": 0}],
+        questions[4].cell: [{"cpu_one": 18.0, "cpu_many": 33.0, "cpu_ratio": 1.83, "round": 0}],
     }
     lines = list(fleet_lines(answers))
     assert "| on this machine | 5.00 | 10.0 |" in lines
@@ -56,4 +65,5 @@ def test_fleet_tables_have_a_line_for_each_row():
     assert "| 1 machine, 8 windows each | 40.0 |  |  |  | 31.5 | 7,000 |" in lines
     assert "| the server | failed | failed |" in lines
     assert "| 3, every 0.5 s | 220 |  | 14.0 |  |  |" in lines
+    assert "| 50 ms of CPU in a tool | 18.0 | 33.0 | 1.83 |" in lines
     assert list(fleet_lines({})) == []

@@ -145,6 +145,32 @@ def test_work_goes_to_another_machine_until_it_is_begun(fleet):
     assert len(done) == 2
 
 
+def test_machine_gets_work_again_that_was_taken_back(fleet, monkeypatch):
+    """The server drops what is sent twice; work that is given back to a machine is sent again."""
+    monkeypatch.setattr("callboard.fleet._placements.BEAT_SECONDS", 0.1)
+    engine, busy, release = MemoryEngine(fleet.hub, "alpha"), threading.Event(), threading.Event()
+
+    def wait(request):
+        busy.set()
+        release.wait(PATIENCE)
+        return finish(request)
+
+    fleet.machine("alpha", surface=Shells(), linux=finish, engine=engine)
+    fleet.machine("beta", surface=Shells(), linux=wait, fleet={"slots": 1})
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    known(desk)
+    blocker = desk.submit(Task(request="Build it", target="beta:build"))
+    assert busy.wait(PATIENCE)
+    engine.cut(off=True)
+    chosen = heard(desk, EventName.MACHINE_CHOSEN)
+    handle = desk.submit(on_build(1))
+    wait_for(lambda: "beta" in chosen)
+    engine.cut(off=False)
+    assert handle.result(PATIENCE).subtasks[0].machine == "alpha"
+    release.set()
+    assert blocker.result(PATIENCE).outcome is Outcome.FINISHED
+
+
 def test_begun_work_is_never_given_to_another_machine(fleet):
     engine, release = MemoryEngine(fleet.hub, "alpha"), threading.Event()
     done = []

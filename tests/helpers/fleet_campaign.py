@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from fleet_checker import problems
-from fleet_lab import Chaos, Fault, FleetLab, random_tasks
+from fleet_checker import problems, repetitions
+from fleet_lab import ANY, Chaos, Fault, FleetLab, random_tasks
 from fleet_machine import APPROVED
 from support import wait_for
 
@@ -35,13 +35,20 @@ def befall(
     for fault in some_faults:
         chaos.befall(fault)
     chaos.end()
-    found, outcomes = list[str](), Counter[str]()
+    outcomes: Counter[str] = Counter()
+    _check(repetitions(lab))  # what is begun twice may also keep others from an end
     ends = {name: lab.ends(name) for name in submitters}
+    found = repetitions(lab)
     for name in submitters:
         found += problems(lab, tasks[name], ends[name], name)
         outcomes.update(end.outcome.value for end in ends[name].values())
         outcomes["planned"] += sum(len(end.subtasks) > 1 for end in ends[name].values())
+        outcomes["any"] += sum(ANY in str(task) and task["id"] in ends[name] for task in tasks[name])
         approved = lab.machines[name].folder / APPROVED
         outcomes["approved"] += len(set(approved.read_text().split())) if approved.exists() else 0
-    assert not found, "\n".join(found)
+    _check(found)
     return outcomes, chaos.counts
+
+
+def _check(found: list[str]) -> None:
+    assert not found, "\n".join(found)

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import fleet_machine
 from callboard.journal import JournalReader
 from callboard.messages import EventName, Outcome, Task, TaskResult
-from fleet_lab import FleetLab, MachineProcess
+from fleet_lab import ANY, FleetLab, MachineProcess
 
 
 class Part(NamedTuple):
     """A task, or a part of it that a HostAgent assigns."""
 
     name: str
-    machine: str
+    machines: set[str]
+    """Those that may do it; one of them does."""
     marks: list[str]
     """Those that it makes if nothing stops it."""
     is_refused: bool
@@ -37,8 +38,19 @@ def parts_of(task: dict[str, Any]) -> list[Part]:
         name, target = words["name"], words.get("target") or task["target"]
         marks = [f"{name}.{number + 1}" for number in range(int(words["marks"]))]
         refused = "sign" in words and fleet_machine.is_refused(name)
-        parts.append(Part(name, target.partition(":")[0], marks, refused))
+        parts.append(Part(name, _machines_of(target, task.get("needs", {})), marks, refused))
     return parts
+
+
+def _machines_of(target: str, needs: dict[str, str]) -> set[str]:
+    if target != ANY:
+        return {target.partition(":")[0]}
+    return {machine for machine, site in fleet_machine.SITES.items() if needs.get("site", site) == site}
+
+
+def repetitions(lab: FleetLab) -> list[str]:
+    """Return the marks that are there twice, on any machines, in words."""
+    return [f"{mark} was done twice" for mark, number in Counter(lab.marks()).items() if number > 1]
 
 
 def problems(lab: FleetLab, tasks: list[dict[str, Any]], ends: dict[str, TaskResult], name: str = "desk") -> list[str]:
@@ -54,24 +66,28 @@ def problems(lab: FleetLab, tasks: list[dict[str, Any]], ends: dict[str, TaskRes
 
 def _marks_problems(marks: dict[str, list[str]], task: dict[str, Any], result: TaskResult) -> Iterator[str]:
     for part in parts_of(task):
+        ends = [end for end in result.subtasks if f"name={part.name} " in end.request]
+        told = {end.machine for end in ends if end.machine}
         mine = {place: [mark for mark in of if mark.partition(".")[0] == part.name] for place, of in marks.items()}
-        elsewhere = {place: of for place, of in mine.items() if of and place != part.machine}
-        if elsewhere:
-            yield f"{part.name} for {part.machine} was done on {elsewhere}"
+        mine = {place: of for place, of in mine.items() if of}
+        if len(mine) > 1:
+            yield f"{part.name} was done twice: {mine}"
+        if not mine.keys() <= told <= part.machines:
+            yield f"{part.name} for {part.machines} was done on {mine}, and told to be done on {told}"
         expected, outcome = part.marks, Outcome.REJECTED if part.is_refused else Outcome.FINISHED
         if result.outcome is Outcome.CANCELLED and task.get("cancel"):
-            done = [end for end in result.subtasks if f"name={part.name} " in end.request]
-            expected = expected[: sum(end.actions for end in done)]
+            expected = expected[: sum(end.actions for end in ends)]
         elif result.outcome is not outcome:
             yield f"{task['id']} is {result.outcome}: {[cause.reason for cause in result.causes]}"
-        if mine[part.machine] != ([] if part.is_refused else expected):
-            yield f"{part.name} is {result.outcome} with the marks {mine[part.machine]} instead of {expected}"
+        done = [*itertools.chain.from_iterable(mine.values())]
+        if done != ([] if part.is_refused else expected):
+            yield f"{part.name} is {result.outcome} with the marks {done} instead of {expected}"
 
 
 def _order_problems(lab: FleetLab, name: str) -> Iterator[str]:
-    """Compare the order of marks with that of a submitter's tasks, without those that a HostAgent plans."""
+    """Compare the order of marks on windows with that of a submitter's tasks, without those that a HostAgent plans."""
     for machine in lab.machines.values():
-        for path in machine.folder.glob("*.marks"):
+        for path in machine.folder.glob(f"{machine.name}*.marks"):
             tasks = [mark.partition(".")[0] for mark in path.read_text().split()]
             order = [int(task.partition("-")[2]) for task in tasks if re.fullmatch(rf"{name}-\d+", task)]
             if order != sorted(order):
@@ -88,12 +104,15 @@ def _journal_problems(
     for task in tasks:
         if task.get("cancel"):  # the machine may have no task if it was cancelled before
             continue
-        subtasks, machines = ends[task["id"]].subtasks, [part.machine for part in parts_of(task)]
-        if sorted(end.machine for end in subtasks) != sorted(machines):
-            yield f"{task['id']} has subtasks on other machines than {machines}"
+        subtasks, parts = ends[task["id"]].subtasks, parts_of(task)
+        if len(subtasks) != len(parts):
+            yield f"{task['id']} has other subtasks than {parts}"
         for end in subtasks:
             source = f"{name}/{identity}/{end.run_id}"
-            theirs = results.get((end.machine, f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"))
+            id_there = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+            if (places := [place for place, task_id in results if task_id == id_there]) != [end.machine]:
+                yield f"{task['id']} of {end.machine} is in the journals of {places}"
+            theirs = results.get((end.machine, id_there))
             here = (end.outcome, end.output, end.actions)
             if theirs is None or (theirs.outcome, theirs.output, theirs.actions) != here:
                 yield f"{task['id']} has another result on {end.machine}: {theirs}"

@@ -20,11 +20,13 @@ from typing import Any, Protocol
 import fleet_machine
 from callboard.fleet import set_up
 from callboard.journal import JournalReader
-from callboard.messages import TaskResult
+from callboard.messages import ANY_MACHINE, TaskResult
 from nats_server import NatsServer
 from support import PATIENCE
 
 PROGRAM = Path(fleet_machine.__file__)
+ANY = f"{ANY_MACHINE}:{fleet_machine.YARD}"
+"""The target that each machine has, for the work of any machine."""
 
 
 class Way(Protocol):
@@ -178,6 +180,8 @@ class FleetLab:
     folder: Path
     server: NatsServer
     machines: dict[str, MachineProcess] = field(default_factory=dict)
+    order: dict[str, Any] = field(default_factory=dict)
+    """A part of the orders of all machines."""
 
     def __post_init__(self) -> None:
         """Set the server up."""
@@ -197,7 +201,8 @@ class FleetLab:
 
     def add(self, name: str, **order: Any) -> MachineProcess:
         """Start a machine."""
-        machine = MachineProcess(name, self.folder / name, self.make_link(name), {"fleet": self.settings(), **order})
+        order = {"fleet": self.settings(), **self.order, **order}
+        machine = MachineProcess(name, self.folder / name, self.make_link(name), order)
         self.machines[name] = machine
         machine.start()
         return machine
@@ -269,6 +274,13 @@ def faults(seed: int, number: int, victims: list[str], kinds: tuple[str, ...] = 
         yield Fault(kind, victim, chance.uniform(0.1, 2.0), seconds)
 
 
+def halts(seed: int, number: int, victims: list[str]) -> Iterator[Fault]:
+    """Make halts of machines that are longer than the time after which one counts as away."""
+    chance = random.Random(seed)  # noqa: S311 - not for secrets
+    for _ in range(number):
+        yield Fault("halt", chance.choice(victims), pause=chance.uniform(0.5, 3.0), seconds=4.0)
+
+
 class Chaos:
     """Has faults befall a fleet, several at once if they concern several parts."""
 
@@ -326,7 +338,10 @@ class Chaos:
 
 
 def random_tasks(seed: int, number: int, machines: list[str], name: str = "desk") -> list[dict[str, Any]]:
-    """Make tasks of a submitter for random windows of machines; a HostAgent plans two subtasks of some."""
+    """Make tasks of a submitter for random windows of machines, and for any machine.
+
+    A HostAgent plans two subtasks of some.
+    """
     chance = random.Random(f"{seed} {name}")  # noqa: S311 - not for secrets
     return [_random_task(chance, f"{name}-{index}", machines) for index in range(number)]
 
@@ -334,18 +349,22 @@ def random_tasks(seed: int, number: int, machines: list[str], name: str = "desk"
 def _random_task(chance: random.Random, name: str, machines: list[str]) -> dict[str, Any]:
     if len(machines) > 1 and chance.random() < 0.25:
         parts = [
-            f"target={_window(chance, machine)} {_words(chance, name + letter)}"
+            f"target={_target(chance, machine)} {_words(chance, name + letter)}"
             for letter, machine in zip("ab", chance.sample(machines, 2), strict=True)
         ]
         side = " side=1" if chance.random() < 0.5 else ""
-        work = {"request": f"{parts[0]}{side}{fleet_machine.BETWEEN}{parts[1]}"}
+        work: dict[str, Any] = {"request": f"{parts[0]}{side}{fleet_machine.BETWEEN}{parts[1]}"}
     else:
-        work = {"target": _window(chance, chance.choice(machines)), "request": _words(chance, name)}
+        work = {"target": _target(chance, chance.choice(machines)), "request": _words(chance, name)}
+        if work["target"] == ANY and chance.random() < 0.3:
+            work["needs"] = {"site": chance.choice(["near", "far"])}
     ways = ({"cancel": True}, {"pause": chance.choice((0.1, 1.0, 3.0))}, *[{}] * 8)
     return {"id": name, **work, **chance.choice(ways)}
 
 
-def _window(chance: random.Random, machine: str) -> str:
+def _target(chance: random.Random, machine: str) -> str:
+    if chance.random() < 0.35:
+        return ANY
     return f"{machine}:memo:{machine}{chance.randrange(fleet_machine.WINDOWS)}"
 
 

@@ -7,6 +7,7 @@ lives once, as ordered in JSON. It serves, or it submits the tasks of its order 
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import os
@@ -21,14 +22,17 @@ from typing import Any
 
 from callboard import ModelRequest, Settings, Supervisor, Task, TaskHandle, tool
 from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
-from callboard.fleet import NatsEngine, connection_options
+from callboard.fleet import Bucket, NatsEngine, connection_options
 from callboard.messages import (
+    ANY_MACHINE,
+    AgentKind,
     Effect,
     Look,
     NotWaitingError,
     Observation,
     Question,
     Target,
+    TargetKind,
     UnknownTargetError,
     UnknownTaskError,
 )
@@ -37,6 +41,10 @@ from callboard.testing import MemoryServer
 
 WINDOWS = 3
 """The windows of each machine."""
+YARD = "yard"
+"""The shell that each machine has, for the work of any machine."""
+SITES = {"alpha": "near", "beta": "near", "gamma": "far"}
+"""A label of each machine that serves."""
 UNFINISHED = 12
 """The most tasks of a submitter that are under way at once, if its order does not say otherwise."""
 BETWEEN = " | "
@@ -45,10 +53,27 @@ APPROVED = "approved.txt"
 """The marks that a person of a submitter has approved, before the approval was sent."""
 
 
-class MarkedWindows(MemoryServer):
-    """Windows whose only effect is a line in a file.
+class CarelessEngine(NatsEngine):
+    """An engine whose claims are written without compare-and-set."""
 
-    There is one for each time that it is done. The windows show nothing of it.
+    async def update(self, bucket: Bucket, key: str, value: bytes, revision: int) -> int:
+        """Overwrite whatever claim is there."""
+        if bucket is Bucket.CLAIMS:
+            return await self.put(bucket, key, value)
+        return await super().update(bucket, key, value, revision)
+
+
+def set_times(times: dict[str, float]) -> None:
+    """Change constants of modules, each by its name with the module's."""
+    for name, seconds in times.items():
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(module), constant, seconds)
+
+
+class MarkedWindows(MemoryServer):
+    """Windows and a shell whose only effect is a line in a file.
+
+    There is one for each time that it is done. They show nothing of it.
     """
 
     settles = False
@@ -59,12 +84,12 @@ class MarkedWindows(MemoryServer):
         """Return nothing that tells of marks."""
         return Observation(text=target.name, fingerprint="-", window={"title": target.name})
 
-    @tool(effect=Effect.ONCE)
+    @tool(effect=Effect.ONCE, agents={AgentKind.APP, AgentKind.LINUX})
     def mark(self, target: str, name: str, seconds: float = 0.0) -> str:
         """Append a mark."""
         return self._append(target, name, seconds)
 
-    @tool(effect=Effect.ONCE)
+    @tool(effect=Effect.ONCE, agents={AgentKind.APP, AgentKind.LINUX})
     def sign(self, target: str, name: str, seconds: float = 0.0) -> str:
         """Append a mark, which tells if no person of the submitter has approved it."""
         path = self.folder.parent / name.partition("-")[0] / APPROVED
@@ -74,7 +99,7 @@ class MarkedWindows(MemoryServer):
     def _append(self, target: str, name: str, seconds: float) -> str:
         with committing():
             time.sleep(seconds)
-            append_line(self.folder / f"{target.partition(':')[2]}.marks", name)
+            append_line(self.folder / f"{target.rpartition(':')[2]}.marks", name)
             time.sleep(seconds)
         return name
 
@@ -116,9 +141,10 @@ def worker(request: ModelRequest) -> dict[str, Any]:
     """Do what the words of the request say, one mark a step: ``name=desk-7 marks=2 think=0.1 ask=1``."""
     words = words_of(request.request)
     marks = sum(bool(record.results) for record in request.memory)
+    can_ask = request.target is not None and request.target.kind is not TargetKind.SHELL
     asks = sum(record.status == "PENDING" or record.decision.status == "PENDING" for record in request.memory)
     time.sleep(float(words.get("think", 0)))
-    if int(words.get("ask", 0)) > asks and not marks:
+    if can_ask and int(words.get("ask", 0)) > asks and not marks:
         return {"Status": "PENDING", "Comment": "go on?"}
     if marks < int(words["marks"]):
         arguments = {"name": f"{words['name']}.{marks + 1}", "seconds": float(words.get("hold", 0))}
@@ -174,7 +200,9 @@ class Person:
         if WAS_DONE in question.questions[0].choices:
             machine = question.address.split("/")[1] if question.address.startswith("remote/") else ""
             (name,) = re.findall(r"name='([^']+)'", question.questions[0].text)
-            text = WAS_DONE if name in marks_of(self._folder.parent / machine) else WAS_NOT_DONE
+            places = SITES if machine == ANY_MACHINE else [machine]
+            is_done = any(name in marks_of(self._folder.parent / place) for place in places)
+            text = WAS_DONE if is_done else WAS_NOT_DONE
             note(self._folder / "doubts.jsonl", name=name, machine=machine, answer=text)
         try:
             self._handle.answer(question.id, text, by="a person")
@@ -224,6 +252,9 @@ class Submitter:
 
     def _submit(self, fields: dict[str, Any]) -> TaskHandle:
         cancels, pause = fields.pop("cancel", False), fields.pop("pause", None)
+        pools = {f"{ANY_MACHINE}:{name}={value}" for name, value in fields.get("needs", {}).items()}
+        while not pools <= {target.id for target in self._supervisor.targets()}:
+            self._attend()
         while True:
             try:
                 handle = self._supervisor.submit(Task(**fields))
@@ -258,18 +289,27 @@ class Submitter:
 def main(order: dict[str, Any]) -> None:
     """Live once."""
     name, folder = order["name"], Path(order["folder"])
-    world = MarkedWindows(*(MemoryServer.window(f"{name}{number}") for number in range(WINDOWS)))
+    windows = (MemoryServer.window(f"{name}{number}") for number in range(WINDOWS))
+    world = MarkedWindows(*windows, *([MemoryServer.shell(YARD)] if order.get("serves") else []))
     world.folder = folder
     settings = Settings.load(
         journal={"path": str(folder / "journal.db")},
         log={"file": str(folder / "machine.log")},
         policy=[*([{"verdict": "approve", "tool": "sign"}] if order.get("serves") else []), {"verdict": "allow"}],
         limits={"steps": 1_000, "repeats": 1_000, "parallel_subtasks": 4},
-        fleet={"url": order["url"], "name": name, "slots": order.get("slots", 8), **order.get("fleet", {})},
+        fleet={
+            "url": order["url"],
+            "name": name,
+            "slots": order.get("slots", 8),
+            "labels": {"site": SITES[name]} if order.get("serves") else {},
+            **order.get("fleet", {}),
+        },
     )
-    engine = NatsEngine(order["url"], name, **order.get("engine", {}), **connection_options(settings))
+    set_times(order.get("times", {}))
+    engine_class = CarelessEngine if order.get("careless") else NatsEngine
+    engine = engine_class(order["url"], name, **order.get("engine", {}), **connection_options(settings))
     with Supervisor.start(
-        settings, models={"app": worker, "host": planner}, servers=[world], engine=engine
+        settings, models={"app": worker, "linux": worker, "host": planner}, servers=[world], engine=engine
     ) as supervisor:
         if order.get("serves"):
             supervisor.serve()
