@@ -44,7 +44,7 @@ class TaskFiles:
         """
         self._engine = engine
         self._largest = settings.fleet.max_file_bytes
-        self._keeps_paths = settings.fleet.files == "same"
+        self._keeps_paths = settings.fleet.files == "same" or settings.fleet.local > 0
         workspace = settings.documents.workspace
         self._workspace = None if workspace is None else settings.path(workspace)
         self._artifacts = artifacts

@@ -6,6 +6,7 @@ import collections
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -79,6 +80,20 @@ def test_killed_machine_is_started_again_and_ends_its_work(tmp_path):
         os.kill(first, signal.SIGKILL)
         result = handle.result(PATIENCE)
     assert (result.outcome, result.output == first) == (Outcome.FINISHED, False)
+
+
+def test_example_gives_the_same_with_local_machines(tmp_path):
+    """Documents, checks, an unchanged file and a HostAgent's tools are as in one process."""
+    folder = tmp_path / "sales"
+    shutil.copytree(
+        Path(__file__).parents[2] / "examples" / "sales_report", folder, ignore=shutil.ignore_patterns("runs")
+    )
+    settings = folder / "callboard.yaml"
+    settings.write_text(f"fleet: {{local: 2}}\n{settings.read_text(encoding='utf-8')}", encoding="utf-8")
+    command = [sys.executable, "-m", "callboard", "run", str(folder)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert "verified: 4 of 4 checks" in said.stdout, said.stdout + said.stderr
+    assert "local › app/excel/report.xlsx  finished" in said.stdout  # noqa: RUF001 - as it is printed
 
 
 PROGRAM = """
