@@ -13,6 +13,7 @@ from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError
 from callboard.fleet._placements import Placements
 from callboard.fleet._repeated_calls import in_background, repeat
+from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
     RequestsOfTask,
     TaskSignals,
@@ -267,8 +268,8 @@ class SubmittedWork:
         except (ValueError, DamagedFileError) as error:  # its work is over, and nobody can say how
             cause = Cause(reason=f"its result can't be read: {reason_of(error)}")
             ended = WorkResult(result=TaskResult(task_id=task.task_id, outcome=Outcome.ERROR, causes=(cause,)))
-        task.files = ended.files
-        task.paths = await self._files.keep(ended.files, task.task_here, task.run_id)
+        task.files = sent_by(ended.files, task.machine, task.task_id)
+        task.paths = await self._files.keep(task.files, task.task_here, task.run_id)
         task.result, task.requests = ended.result, ()
 
     def _task_of(self, assign: Assign) -> SubmittedTask:
