@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     import concurrent.futures
     from collections.abc import Callable, Collection, Coroutine, Iterable
 
+    from callboard.actors.processing import AnsweredElsewhere
     from callboard.actors.runtime import EventLoop
     from callboard.config import Settings
     from callboard.fleet._engine import FleetEngine
     from callboard.fleet._served_work import Submitting
     from callboard.fleet._submitted_work import SubmittedTask
     from callboard.journal import Journal
-    from callboard.messages import Fact, Message, Target
+    from callboard.messages import Fact, RequestExpired, Target
 
 OPEN_SECONDS = 5.0
 """The longest that a start waits to know the other machines."""
@@ -63,7 +64,7 @@ class FleetLink:
         loop: EventLoop,
         journal: Journal,
         *,
-        post: Callable[[Message], None],
+        post: Callable[[RequestExpired | AnsweredElsewhere], None],
         emit: Callable[..., None],
         local: Collection[str] = (),
         shared: Collection[str] | None = None,

@@ -15,6 +15,7 @@ from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
 from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
 from callboard.fleet._repeated_calls import in_background, repeat
+from callboard.fleet._settled_requests import SettledRequests
 from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
@@ -133,6 +134,7 @@ class ServedWork:
         self._files = files
         self._settings = settings
         self._approvals_here = settings.fleet.approvals == "here"
+        self._settled = SettledRequests(approvals_here=self._approvals_here)
         self._slots = asyncio.Semaphore(settings.fleet.slots)
         self._works: dict[str, asyncio.Task[None]] = {}
         """The tasks of other machines that are not over here, by id."""
@@ -150,9 +152,14 @@ class ServedWork:
 
     def see(self, fact: Fact) -> None:
         """Take note of an event of this supervisor, on any thread."""
-        asked = self._asked.get(fact.task_id) if fact.name in _ASKING else None
-        if asked is not None:
-            self._call(asked.set)
+        if fact.name in _ASKING and fact.task_id in self._asked:
+            self._call(lambda: self._note(fact))
+
+    def _note(self, fact: Fact) -> None:
+        asked = self._asked.get(fact.task_id)
+        if asked is not None:  # it is not over
+            asked.set()
+            self._settled.add(fact)
 
     @property
     def running(self) -> int:
@@ -379,6 +386,7 @@ class ServedWork:
     def _forget(self, task: Task) -> None:
         self.task_ids.discard(task.id)
         self._asked.pop(task.id, None)
+        self._settled.forget(task.id)
         self._signals_of.pop(self._signals_key(task), None)
 
     async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery) -> None:
@@ -422,7 +430,7 @@ class ServedWork:
 
     async def _publish_result(self, task: Task, result: TaskResult) -> None:
         files = await self._files.send(result.artifacts, task.id, _submitter(task))
-        await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files))
+        await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files, settled=self._settled.of(task.id)))
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> None:
         """Tell the submitter of a task something."""
@@ -468,17 +476,18 @@ class ServedWork:
         while True:
             await asked.wait()
             asked.clear()
-            requests = self._told(await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals())))
+            requests = self._told(task, await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals())))
             if requests != published:
                 await self._put(Bucket.REQUESTS, task, requests)
                 published = requests
 
-    def _told(self, requests: tuple[Request, ...]) -> RequestsOfTask:
+    def _told(self, task: Task, requests: tuple[Request, ...]) -> RequestsOfTask:
         """Separate the requests that are answered here from the submitter's."""
         approvals = [ask for ask in requests if isinstance(ask, ApprovalRequest)] if self._approvals_here else []
         return RequestsOfTask(
             requests=tuple(ask for ask in requests if ask not in approvals),
             approvals_there=tuple(ApprovalThere(id=ask.id, reason=ask.reason) for ask in approvals),
+            settled=self._settled.of(task.id),
         )
 
     def _signals_key(self, task: Task) -> str:

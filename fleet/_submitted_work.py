@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.processing import RemoteTerms
+from callboard.actors.processing import AnsweredElsewhere, RemoteTerms
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError
 from callboard.fleet._placements import Placements
@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._placements import Placement
     from callboard.fleet._task_files import TaskFiles
-    from callboard.messages import Assign, Message, Target
+    from callboard.fleet._work_messages import Settled
+    from callboard.messages import Assign, Target
 
 WAIT, GIVE_UP = "wait", "give up"
 """The answers to the question about a machine that is away."""
@@ -115,6 +116,8 @@ class SubmittedTask:
     requests: tuple[Question | ApprovalRequest, ...] = ()
     approvals_there: frozenset[str] = frozenset()
     """The approvals that are asked there alone."""
+    settled: dict[str, Settled] = field(default_factory=dict)
+    """The requests that were settled there, by their ids there."""
     result: TaskResult | None = None
     files: dict[str, StoredFile] = field(default_factory=dict)
     """The files of its result, by their paths there."""
@@ -163,7 +166,7 @@ class SubmittedWork:
         files: TaskFiles,
         machines: Machines,
         *,
-        post: Callable[[Message], None],
+        post: Callable[[RequestExpired | AnsweredElsewhere], None],
         emit: Callable[..., None],
         on_sent: Callable[[str], None],
         on_placed: Callable[[SubmittedTask], None],
@@ -245,9 +248,10 @@ class SubmittedWork:
         task.changed.set()
 
     def _withdraw(self, task: SubmittedTask) -> None:
-        """Withdraw the request that a person is asked here."""
+        """Withdraw the request that a person is asked here, with its answer there."""
         if task.waits_for is not None:
-            self._post(RequestExpired(id=task.waits_for[1], task_id=task.task_here))
+            id_there, id_here = task.waits_for
+            self._post(_settled_here(task, task.settled.get(id_there), id_here))
             task.waits_for = None
 
     async def _take_requests(self, task: SubmittedTask, body: bytes) -> None:
@@ -258,6 +262,7 @@ class SubmittedWork:
                 where = {"task_id": task.task_here, "run_id": task.run_id, "agent": task.address}
                 self._emit(EventName.APPROVAL_ELSEWHERE, **where, machine=task.machine, reason=approval.reason)
         task.requests = told.requests
+        task.settled = {settled.id: settled for settled in told.settled}
         task.approvals_there = frozenset(approval.id for approval in told.approvals_there)
 
     async def _take_result(self, task: SubmittedTask, body: bytes) -> None:
@@ -271,6 +276,7 @@ class SubmittedWork:
         task.files = sent_by(ended.files, task.machine, task.task_id)
         task.paths = await self._files.keep(task.files, task.task_here, task.run_id)
         task.result, task.requests = ended.result, ()
+        task.settled.update((settled.id, settled) for settled in ended.settled)
 
     def _task_of(self, assign: Assign) -> SubmittedTask:
         """Return a subtask's record."""
@@ -445,6 +451,8 @@ class SubmittedWork:
 
     async def _tell_verdict(self, task: SubmittedTask, verdict: Answer | ApprovalAnswer, run_id: str) -> None:
         id_there = _id_there(task, run_id, verdict.id)
+        if id_there in task.settled:  # by people there, or by what was said before
+            return
         sent = verdict.model_copy(update={"id": id_there, "task_id": task.task_id})
         async with task.lock:
             signals = task.signals or TaskSignals()
@@ -577,6 +585,19 @@ def _unknown(task: SubmittedTask) -> TaskResult:
 
 def _id_there(task: SubmittedTask, run_id: str, id_here: str) -> str:
     return f"{task.task_id}~{id_here.removeprefix(f'{run_id}~')}"
+
+
+def _settled_here(task: SubmittedTask, settled: Settled | None, id_here: str) -> RequestExpired | AnsweredElsewhere:
+    """Return the end of a request here that was settled on the other machine."""
+    here = {"id": id_here, "task_id": task.task_here}
+    match settled:
+        case None:
+            return RequestExpired(**here)
+        case RequestExpired():
+            return settled.model_copy(update=here)
+        case _:
+            by = f"{task.machine}/{settled.by}" if settled.by else task.machine
+            return AnsweredElsewhere(settled.model_copy(update={**here, "by": by}))
 
 
 def _asked_here(task: SubmittedTask, assign: Assign, request: Question | ApprovalRequest) -> Question | ApprovalRequest:

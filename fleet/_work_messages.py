@@ -18,6 +18,7 @@ from callboard.messages import (
     LabelText,
     MachineName,
     Question,
+    RequestExpired,
     Target,
     Task,
     TaskResult,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Request = Annotated[Question | ApprovalRequest, Field(discriminator="kind")]
 Verdict = Annotated[Answer | ApprovalAnswer, Field(discriminator="kind")]
+Settled = Annotated[Answer | ApprovalAnswer | RequestExpired, Field(discriminator="kind")]
 
 
 class WorkOrder(Value):
@@ -74,6 +76,8 @@ class WorkResult(Value):
     result: TaskResult
     files: dict[str, StoredFile] = Field(default_factory=dict)
     """The files that it made or changed, by their paths there."""
+    settled: tuple[Settled, ...] = ()
+    """As in `RequestsOfTask`."""
 
 
 class ApprovalThere(Value):
@@ -92,6 +96,8 @@ class RequestsOfTask(Value):
     """Those that the submitter answers."""
     approvals_there: tuple[ApprovalThere, ...] = ()
     """Those that it is only told of."""
+    settled: tuple[Settled, ...] = ()
+    """The last that were answered, or that expired: also by people of the working machine."""
 
 
 class TaskSignals(Value):

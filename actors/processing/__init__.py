@@ -13,7 +13,7 @@ from callboard.actors.processing._agent_table import (
     pipeline,
 )
 from callboard.actors.processing._answers import decision_of
-from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
+from callboard.actors.processing._asking import AnsweredElsewhere, CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import OTHER_POINT, UNSEEN_POINT
 from callboard.actors.processing._check_inputs import CheckInputs
@@ -40,6 +40,7 @@ __all__ = [
     "AgentPipeline",
     "AgentSpec",
     "AgentTraits",
+    "AnsweredElsewhere",
     "CallAsks",
     "CallAsksNoMore",
     "CallRecord",

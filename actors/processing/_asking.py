@@ -1,4 +1,4 @@
-"""Questions of a running tool call; the agent keeps its state."""
+"""Questions of a running tool call, and answers of another machine's people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.messages import Answer, Question
+    from callboard.messages import Answer, ApprovalAnswer, Question
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,13 @@ class CallAsksNoMore:
     """Message to the root: the call that asked is over."""
 
     question: Question
+
+
+@dataclass(frozen=True)
+class AnsweredElsewhere:
+    """Message to the root: a request of another machine was answered there."""
+
+    answer: Answer | ApprovalAnswer
 
 
 class PeopleLine:

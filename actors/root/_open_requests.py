@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.processing import CallAsks, CallAsksNoMore
+from callboard.actors.processing import AnsweredElsewhere, CallAsks, CallAsksNoMore
 from callboard.messages import (
     Answer,
     AnswerRefusedError,
@@ -216,6 +217,7 @@ class PeopleClocks:
         dispatch.on(CallAsksNoMore, lambda message: self.withdraw_calls(message.question.task_id, message.question.id))
         dispatch.on(Answer, self._take_answer)
         dispatch.on(ApprovalAnswer, self._take_answer)
+        dispatch.on(AnsweredElsewhere, self._take_elsewhere)
         dispatch.on(RequestExpired, self.expire)
 
     def _take(self, ask: Ask) -> None:
@@ -239,6 +241,18 @@ class PeopleClocks:
     def _take_answer(self, answer: Answer | ApprovalAnswer) -> concurrent.futures.Future[Any]:
         self.answer(answer)
         return self.outbox.answer(None)
+
+    def _take_elsewhere(self, elsewhere: AnsweredElsewhere) -> None:
+        """Take the answer of another machine's person, unless one here was first.
+
+        An answer that does not fit closes the request, too: it is no longer open there.
+        """
+        answer = elsewhere.answer
+        with contextlib.suppress(NotWaitingError):
+            try:
+                self.answer(answer)
+            except AnswerRefusedError:
+                self.expire(RequestExpired(id=answer.id, task_id=answer.task_id))
 
     def ask(self, ask: Ask, reply: Reply | None = None) -> None:
         """Ask a person, and stop the clocks of the task and run.

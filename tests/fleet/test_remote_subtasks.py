@@ -13,7 +13,7 @@ from callboard import EventName, Outcome, Task
 from callboard.fleet import Bucket, EngineAwayError, MemoryEngine
 from callboard.fleet._memory_engine import MemoryDelivery
 from callboard.journal import JournalReader
-from callboard.messages import UNATTENDED
+from callboard.messages import UNATTENDED, Answer, ApprovalAnswer, RequestExpired
 from callboard.testing import MemoryServer, assert_replays
 from support import ASK, FINISH, PATIENCE, append, lone, wait_for
 
@@ -171,13 +171,105 @@ def test_request_is_asked_here_though_its_machine_stopped_before_telling(fleet, 
 
 def test_request_that_is_answered_there_is_withdrawn_here(fleet, until):
     there = fleet.machine("finance-3", app=lambda request: ASK if request.step == 1 else FINISH)
-    here = fleet.machine("desk", serves=False)
+    engine = Overheard(fleet.hub, "desk")
+    here = fleet.machine("desk", serves=False, engine=engine)
     handle = fleet.submit(here, lone(REMOTE_WINDOW))
     until(handle, EventName.QUESTION_ASKED)
     (question,) = there.status().questions
     there.handle(question.task_id).answer(question.id, "the red one", by="Mr Bell")
     assert handle.result(PATIENCE).ok
     assert handle.questions() == ()
+    (answer,) = _answers(fleet, handle)
+    assert (answer.texts, answer.by) == (("the red one",), "finance-3/Mr Bell")
+    assert not any(signals["verdicts"] for signals in engine.signals)
+
+
+def test_question_of_a_long_task_is_recorded_with_its_answer_there(fleet, until):
+    asked_twice = iter((ASK, {**ASK, "Comment": "and how many?"}, FINISH))
+    there = fleet.machine("finance-3", app=lambda _: next(asked_twice))
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    until(handle, EventName.QUESTION_ASKED)
+    (question,) = there.status().questions
+    there.handle(question.task_id).answer(question.id, "the red one")
+    (second,) = wait_for(lambda: [ask for ask in handle.questions() if ask.questions[0].text == "and how many?"])
+    handle.answer(second.id, "two", by="Ms Reed")
+    assert handle.result(PATIENCE).ok
+    answers = [(answer.texts, answer.by) for answer in _answers(fleet, handle)]
+    assert answers == [(("the red one",), "finance-3"), (("two",), "Ms Reed")]
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_approval_that_is_answered_there_is_recorded_here(fleet, until, approved):
+    policy = [{"verdict": "approve", "tool": "append"}]
+    there = fleet.machine("finance-3", app=worker, policy=policy)
+    engine = Overheard(fleet.hub, "desk")
+    here = fleet.machine("desk", serves=False, engine=engine)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    (approval,) = there.status().approvals
+    if approved:
+        there.handle(approval.task_id).approve(approval.id, by="Mr Bell")
+    else:
+        there.handle(approval.task_id).reject(approval.id, "not today", by="Mr Bell")
+    handle.result(PATIENCE)
+    (answer,) = _answers(fleet, handle)
+    assert (answer.approved, answer.by) == (approved, "finance-3/Mr Bell")
+    assert answer.reason == ("" if approved else "not today")
+    assert not any(signals["verdicts"] for signals in engine.signals)
+
+
+@pytest.mark.parametrize("asks", ["question", "approval"])
+def test_request_that_expires_there_is_recorded_here_as_expired(fleet, until, asks):
+    policy = [{"verdict": "approve", "tool": "append"}] if asks == "approval" else []
+    app = worker if asks == "approval" else (lambda request: ASK)
+    limits = {"question_seconds": 0.3, "approval_seconds": 0.3}
+    fleet.machine("finance-3", app=app, policy=policy, limits=limits)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    until(handle, EventName.QUESTION_ASKED if asks == "question" else EventName.APPROVAL_REQUESTED)
+    assert not handle.result(PATIENCE).ok
+    (expired,) = _answers(fleet, handle)
+    assert (expired.kind, expired.at_deadline) == ("request_expired", "fail" if asks == "question" else "deny")
+
+
+def test_answer_there_that_does_not_fit_closes_the_request(fleet, until, monkeypatch):
+    monkeypatch.setattr(
+        "callboard.fleet._settled_requests.SettledRequests.of",
+        lambda self, task_id: tuple(
+            settled.model_copy(update={"texts": ("one", "too many")}) for settled in self._tasks[task_id].values()
+        ),
+    )
+    there = fleet.machine("finance-3", app=lambda request: ASK if request.step == 1 else FINISH)
+    here = fleet.machine("desk", serves=False)
+    handle = fleet.submit(here, lone(REMOTE_WINDOW))
+    until(handle, EventName.QUESTION_ASKED)
+    (question,) = there.status().questions
+    there.handle(question.task_id).answer(question.id, "the red one")
+    assert handle.result(PATIENCE).ok
+    (expired,) = _answers(fleet, handle)
+    assert expired.kind == "request_expired"
+
+
+def _answers(fleet, handle):
+    """Read the answers to a task's requests from the submitter's journal."""
+    with JournalReader.open(fleet.journal("desk")) as reader:
+        kinds = Answer | ApprovalAnswer | RequestExpired
+        return [row.message for row in reader.rows(handle.task_id) if isinstance(row.message, kinds)]
+
+
+class Overheard(MemoryEngine):
+    """An engine that keeps all that its machine said to tasks."""
+
+    def __init__(self, hub, name):
+        super().__init__(hub, name)
+        self.signals = []
+
+    async def put(self, bucket, key, value):
+        """Set a key's value, and keep it."""
+        if bucket is Bucket.SIGNALS:
+            self.signals.append(json.loads(value))
+        return await super().put(bucket, key, value)
 
 
 def test_cancel_stops_the_work_there_and_reports_what_was_done(fleet, until):
