@@ -273,8 +273,7 @@ class SubmittedWork:
     async def _tell_stop(self, run: Run) -> None:
         """Tell the other machine of a cancel, once the engine answers."""
         task = await self._known(run.assign)
-        if task.pool and await self._placements.take_back(task.task_id):
-            task.move(None)
+        await self._take_back(task)
         if task.signals is None and task.result is None:  # it was never sent
             task.result = TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)
         reason = run.causes[0].reason if run.causes else "it was stopped"
@@ -308,8 +307,7 @@ class SubmittedWork:
     async def _give_up(self, task: SubmittedTask, assign: Assign) -> RemoteEnded:
         """End a subtask here; its machine stops it when it is back."""
         task.is_given_up = True
-        if task.pool and await self._placements.take_back(task.task_id):
-            task.move(None)
+        await self._take_back(task)
         if not task.is_unplaced:
             await self._signal(task, cancel=f"the machine was away, and {self._name} gave its work up")
         return self._ended(task, assign, unknown_end(task))
@@ -394,7 +392,7 @@ class SubmittedWork:
         elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
         paths = (path for result in elsewhere for path in result.artifacts)
         files = await self._files.send(paths, task.task_id, task.machine)
-        task.sent_files = tuple(files.values())
+        task.sent_files += tuple(files.values())  # those for the machine that had it before, too
         subtasks = tuple(self._seen_there(result, task.machine) for result in assign.subtasks)
         order = WorkOrder(task=task_there(task, assign, subtasks, terms, self._name), files=files, claim=task.claim)
         body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
@@ -448,10 +446,8 @@ class SubmittedWork:
         placement = await self._placements.get(task.task_id)
         if placement is not None:
             in_vain = self._placements.waits_in_vain(placement, task.pool, task.needs)
-            if not in_vain or not await self._placements.take_back(task.task_id):
+            if not in_vain or not await self._take_back(task):
                 return
-            if task.signals is not None:
-                await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         besides = "" if placement is None else placement.machine
         task.move(
             await self._placements.place(
@@ -464,6 +460,16 @@ class SubmittedWork:
         elif not task.is_told_away:
             task.is_told_away = True
             self._on_sent(task.machine)
+
+    async def _take_back(self, task: SubmittedTask) -> bool:
+        """Take work of any machine back, unless its machine has begun it."""
+        if not task.pool or not await self._placements.take_back(task.task_id):
+            return False
+        if task.signals is not None:
+            key = self._signals_key(task)
+            await repeat(lambda: self._engine.delete(Bucket.SIGNALS, key))
+        task.move(None)
+        return True
 
     async def _change(self, task: SubmittedTask) -> None:
         """Wait for news; for a moment only if a machine is chosen."""

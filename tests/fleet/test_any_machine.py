@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from callboard import EventName, Outcome, PlanStep, Task
-from callboard.fleet import MemoryEngine
+from callboard.fleet import Bucket, MemoryEngine
 from callboard.messages import TargetKind, TaskRefusedError
 from callboard.testing import MemoryServer
 from support import PATIENCE, wait_for
@@ -50,6 +50,12 @@ def _soon(monkeypatch):
     monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", 0.5)
     monkeypatch.setattr("callboard.fleet._machines.BEAT_SECONDS", 0.2)
     monkeypatch.setattr("callboard.fleet._served_work.BEAT_SECONDS", 0.1)
+
+
+@pytest.fixture
+def away_after(monkeypatch):
+    """Change the time after which a machine counts as away: ``away_after(0.5)``."""
+    return lambda seconds: monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", seconds)
 
 
 def on_build(number, **terms):
@@ -121,49 +127,75 @@ def test_label_alone_has_the_host_agent_there_choose(fleet):
     assert (result.outcome, result.output, result.subtasks[0].machine) == (Outcome.FINISHED, "build", "alpha")
 
 
-class Waiting:
-    """Work for any machine that waits in the queue of ``alpha``, whose only slot is in use."""
+def test_work_goes_to_another_machine_until_it_is_begun(fleet, away_after):
+    """A machine that is away has the work in its queue: another one does it, and it does not do it later."""
+    engines = {name: MemoryEngine(fleet.hub, name) for name in ("alpha", "beta")}
+    done = []
 
-    def __init__(self, fleet, engine):
-        self.done = []
-        self.release = threading.Event()
-        self.fleet, self.engine = fleet, engine
-        fleet.machine("alpha", surface=Shells(), linux=self.note, engine=engine, fleet={"slots": 1})
-        self.desk = fleet.machine("desk", serves=False, linux=finish)
-        known(self.desk, 1)
-        self.first = self.desk.submit(Task(request="Wait", target="alpha:build"))
-        wait_for(lambda: self.done)
-        chosen = heard(self.desk, EventName.MACHINE_CHOSEN)
-        self.handle = self.desk.submit(on_build(1))
-        assert wait_for(lambda: chosen) == ["alpha"]
-
-    def note(self, request):
-        """Note the work, and wait with the first one."""
-        self.done.append(request.request)
-        if request.request == "Wait":
-            self.release.wait(PATIENCE)
+    def note(request):
+        done.append(request.run_id)
         return finish(request)
 
-    def move(self):
-        """Have another machine do it, while this one is away."""
-        self.engine.cut(off=True)
-        self.fleet.machine("beta", surface=Shells(), linux=self.note)
-        assert self.handle.result(PATIENCE).subtasks[0].machine == "beta"
+    fleet.machine("alpha", surface=Shells(), linux=note, engine=engines["alpha"])
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    known(desk, 1)
+    away_after(PATIENCE)
+    engines["alpha"].cut(off=True)
+    chosen = heard(desk, EventName.MACHINE_CHOSEN)
+    handle = desk.submit(on_build(1))
+    assert wait_for(lambda: chosen) == ["alpha"]
+    away_after(0.5)
+    fleet.machine("beta", surface=Shells(), linux=note, engine=engines["beta"])
+    assert handle.result(PATIENCE).subtasks[0].machine == "beta"
+    engines["alpha"].cut(off=False)
+    later = desk.submit(Task(request="Build it", target="alpha:build")).result(PATIENCE)  # behind it in the queue
+    assert later.outcome is Outcome.FINISHED
+    assert len(done) == 2
 
-    def come_back(self):
-        """Have the machine take all work in its queue."""
-        self.engine.cut(off=False)
-        self.release.set()
-        later = self.desk.submit(Task(request="Later", target="alpha:build"))
-        assert later.result(PATIENCE).outcome is Outcome.FINISHED
+
+def test_machine_gets_work_again_that_was_taken_back(fleet, monkeypatch):
+    """The server drops what is sent twice; work that is given back to a machine is sent again."""
+    monkeypatch.setattr("callboard.fleet._placements.BEAT_SECONDS", 0.1)
+    engine, busy, release = MemoryEngine(fleet.hub, "alpha"), threading.Event(), threading.Event()
+
+    def wait(request):
+        busy.set()
+        release.wait(PATIENCE)
+        return finish(request)
+
+    fleet.machine("alpha", surface=Shells(), linux=finish, engine=engine)
+    fleet.machine("beta", surface=Shells(), linux=wait, fleet={"slots": 1})
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    known(desk)
+    blocker = desk.submit(Task(request="Build it", target="beta:build"))
+    assert busy.wait(PATIENCE)
+    engine.cut(off=True)
+    chosen = heard(desk, EventName.MACHINE_CHOSEN)
+    handle = desk.submit(on_build(1))
+    wait_for(lambda: "beta" in chosen)
+    engine.cut(off=False)
+    assert handle.result(PATIENCE).subtasks[0].machine == "alpha"
+    release.set()
+    assert blocker.result(PATIENCE).outcome is Outcome.FINISHED
 
 
-def test_work_goes_to_another_machine_until_it_is_begun(fleet):
-    """A machine that is away has the work in its queue: another one does it, and it does not do it later."""
-    waiting = Waiting(fleet, MemoryEngine(fleet.hub, "alpha"))
-    waiting.move()
-    waiting.come_back()
-    assert waiting.done == ["Wait", "Build it", "Later"]
+def test_cancel_before_the_begin_leaves_nothing_behind(fleet, away_after):
+    away_after(PATIENCE)
+    engine = MemoryEngine(fleet.hub, "alpha")
+    fleet.machine("alpha", surface=Shells(), linux=finish, engine=engine)
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    known(desk, 1)
+    engine.cut(off=True)
+    handle = desk.submit(on_build(1))
+    wait_for(lambda: fleet.hub.queues["alpha"])
+    handle.cancel("no longer")
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+
+    def kept():
+        entries = dict(fleet.hub.entries).items()
+        return [key for (bucket, key), entry in entries if bucket is not Bucket.MACHINES and entry.value is not None]
+
+    assert wait_for(lambda: not kept())
 
 
 def test_begun_work_is_never_given_to_another_machine(fleet):
@@ -204,9 +236,26 @@ class CarelessEngine(MemoryEngine):
 
 
 @pytest.mark.parametrize(("engine_class", "times"), [(MemoryEngine, 1), (CarelessEngine, 2)])
-def test_compare_and_set_keeps_work_from_being_done_twice(fleet, engine_class, times):
-    """A machine begins work that was taken back: without the comparison, both machines do it."""
-    waiting = Waiting(fleet, engine_class(fleet.hub, "alpha"))
-    waiting.move()
-    waiting.come_back()
-    assert waiting.done.count("Build it") == times
+def test_compare_and_set_keeps_work_from_being_done_twice(fleet, away_after, engine_class, times):
+    """A machine begins at the moment at which its work is taken back: without the comparison, both machines do it."""
+    done = []
+
+    def note(request):
+        done.append(request.task_id)
+        return finish(request)
+
+    engine = engine_class(fleet.hub, "alpha")
+    fleet.machine("alpha", surface=Shells(), linux=note, engine=engine)
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    known(desk, 1)
+    away_after(PATIENCE)
+    engine.cut(off=True)
+    handle = desk.submit(on_build(1))
+    wait_for(lambda: fleet.hub.queues["alpha"])
+    away_after(0.5)
+    fleet.machine("beta", surface=Shells(), linux=note)
+    assert handle.result(PATIENCE).subtasks[0].machine == "beta"
+    engine.cut(off=False)
+    later = desk.submit(Task(request="Build it", target="alpha:build")).result(PATIENCE)
+    assert later.outcome is Outcome.FINISHED
+    assert len(done) == times + 1
