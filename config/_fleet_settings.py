@@ -13,6 +13,8 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from callboard.config._section import Section
 from callboard.messages import ANY_MACHINE, Budget, LabelText, MachineName, TaskLimits
 
+_SHARED = "shared:"
+
 
 def _as_server(value: str) -> str:
     """Check the address of a server.
@@ -129,12 +131,19 @@ class FleetSettings(Section):
     approvals: Literal["submitter", "here"] = "submitter"
     """The place where approvals for the work of other machines are asked: on the machine that submitted it, or on this
     one alone. With `here`, a verdict of the other machine is refused; it is told that the work waits."""
-    files: Literal["store", "same"] = "store"
-    """The way of files between machines. `store`: they are sent through the server. `same`: all machines have the same
-    files under the same paths, as those of one computer have; nothing is sent, and results name the paths as they
-    are."""
+    files: Literal["store", "same"] | Annotated[str, StringConstraints(pattern=r"^shared:.")] = "store"
+    """The way of files between machines. `store`: they are sent through the server. `shared:/mnt/fleet`: those above
+    `max_file_bytes` are copied into a folder that the machines share, each under a path of its own. `same`: all
+    machines have the same files under the same paths, as those of one computer have; nothing is sent, and results name
+    the paths as they are."""
     max_file_bytes: int = Field(default=100_000_000, ge=0)
-    """The largest file that is sent between machines, in bytes."""
+    """The largest file that is sent through the server, in bytes. A larger one stays where it is, without a shared
+    folder."""
+
+    @property
+    def shared_folder(self) -> str | None:
+        """The folder that the machines share."""
+        return self.files.removeprefix(_SHARED) if self.files.startswith(_SHARED) else None
 
     @property
     def machine(self) -> str:

@@ -44,7 +44,7 @@ class ConflictError(CallboardError):
 
 
 class DamagedFileError(CallboardError):
-    """A file is missing, or its contents do not match its digest."""
+    """A file is missing, can't be read, or its contents do not match its digest."""
 
     @classmethod
     def missing(cls, name: str) -> DamagedFileError:
@@ -55,6 +55,16 @@ class DamagedFileError(CallboardError):
     def changed(cls, name: str) -> DamagedFileError:
         """Build the error for a file with other contents."""
         return cls(f"the file {name!r} did not arrive as it was sent: its contents are others")
+
+    @classmethod
+    def elsewhere(cls, name: str) -> DamagedFileError:
+        """Build the error for a file in a folder that this machine does not have."""
+        return cls(f"the file {name!r} is in a folder that machines share, and fleet.files names none here")
+
+    @classmethod
+    def unreadable(cls, name: str, error: OSError) -> DamagedFileError:
+        """Build the error for a file in a shared folder that can't be copied."""
+        return cls(f"the file {name!r} can't be copied from the shared folder: {error}")
 
 
 class Bucket(StrEnum):
@@ -97,6 +107,8 @@ class StoredFile(Value):
     """The machine that has stored it."""
     reader: MachineName | Literal[""] = ""
     """The machine that it is for; empty: all of them."""
+    shared: bool = False
+    """Whether it is in the folder that the machines share, and not stored by the engine."""
 
 
 class Delivery(Protocol):

@@ -16,6 +16,7 @@ from callboard.fleet._machines import TARGETS
 from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
 from callboard.fleet._obedience import Obedience
 from callboard.fleet._repeated_calls import in_background, repeat
+from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
     ApprovalThere,
@@ -319,7 +320,7 @@ class ServedWork:
             if reason := refused_targets(task, {target.id for target in offered}):
                 return _not_begun(task, Outcome.FAILED, Cause(reason=reason))
         try:
-            paths = await self._files.take_in(files, task.id)
+            paths = await self._files.take_in(sent_by(files, _submitter(task), task.id), task.id)
             self.task_ids.add(task.id)  # before its first step
             self._asked[task.id] = asyncio.Event()
             return await asyncio.to_thread(self._submitting.submit, self._files.with_files(task, paths, self._name))

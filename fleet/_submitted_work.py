@@ -25,6 +25,7 @@ from callboard.fleet._submitted_task import (
     task_there,
     unknown_end,
 )
+from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
     RequestsOfTask,
     TaskSignals,
@@ -202,8 +203,8 @@ class SubmittedWork:
         except (ValueError, DamagedFileError) as error:  # its work is over, and nobody can say how
             cause = Cause(reason=f"its result can't be read: {reason_of(error)}")
             ended = WorkResult(result=TaskResult(task_id=task.task_id, outcome=Outcome.ERROR, causes=(cause,)))
-        task.files = ended.files
-        task.paths = await self._files.keep(ended.files, task.task_here, task.run_id)
+        task.files = sent_by(ended.files, task.machine, task.task_id)
+        task.paths = await self._files.keep(task.files, task.task_here, task.run_id)
         task.result, task.requests = ended.result, ()
 
     def _task_of(self, assign: Assign) -> SubmittedTask:

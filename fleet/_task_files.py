@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from callboard.config import HostLog, own_folder
 from callboard.fleet._engine import DamagedFileError
 from callboard.fleet._repeated_calls import repeat
+from callboard.fleet._shared_folder import SharedFolder
 from callboard.fleet._stored_files import digest_of
 from callboard.journal import safe_name
 
@@ -45,6 +46,8 @@ class TaskFiles:
         self._engine = engine
         self._largest = settings.fleet.max_file_bytes
         self._keeps_paths = settings.fleet.files == "same" or settings.fleet.local > 0
+        shared = settings.fleet.shared_folder
+        self._shared = None if shared is None else SharedFolder(settings.path(shared), settings.fleet.machine)
         workspace = settings.documents.workspace
         self._workspace = None if workspace is None else settings.path(workspace)
         self._artifacts = artifacts
@@ -52,22 +55,30 @@ class TaskFiles:
     async def send(self, paths: Iterable[str], owner: str, reader: str = "") -> dict[str, StoredFile]:
         """Store files for another machine.
 
-        Those that are gone or too large are left out.
+        Those that are gone are left out, and large ones without a shared folder.
         """
         files: dict[str, StoredFile] = {}
         for path in () if self._keeps_paths else dict.fromkeys(paths):
             file = Path(path)
-            if await asyncio.to_thread(self._is_sent, file):
+            size = await asyncio.to_thread(_size_of, file)
+            if size is None:
+                continue
+            if size <= self._largest:
                 files[path] = await repeat(lambda file=file: self._engine.store(file, owner, reader))  # type: ignore[misc]
+            elif (copy := await self._share(file, size, owner, reader)) is not None:
+                files[path] = copy
         return files
 
-    def _is_sent(self, file: Path) -> bool:
-        if not file.is_absolute() or not file.is_file():
-            return False
-        size = file.stat().st_size
-        if size > self._largest:
+    async def _share(self, file: Path, size: int, owner: str, reader: str) -> StoredFile | None:
+        """Copy a large file into the shared folder, if there is one."""
+        if self._shared is None:
             _log.warning("%s is not sent: it has %s bytes, and fleet.max_file_bytes is %s", file, size, self._largest)
-        return size <= self._largest
+            return None
+        try:
+            return await self._shared.store(file, owner, reader)
+        except (DamagedFileError, OSError) as error:
+            _log.warning("%s is not sent: it can't be copied into the shared folder: %s", file, error)
+            return None
 
     async def keep(self, files: Mapping[str, StoredFile], task_id: str, run_id: str) -> dict[str, str]:
         """Write files as artifacts of a task.
@@ -77,13 +88,16 @@ class TaskFiles:
         """
         paths: dict[str, str] = {}
         for path, file in files.items():
-            if file.size > self._largest:
+            if self._is_too_large(file):
                 _log.warning("a file of another machine is left out: %s", self._too_large(file))
                 continue
             new_path = await asyncio.to_thread(self._artifacts.reserve, task_id, run_id, file.name)
             if await self._load(file, new_path):
                 paths[path] = str(new_path)
         return paths
+
+    def _is_too_large(self, file: StoredFile) -> bool:
+        return not file.shared and file.size > self._largest
 
     def _too_large(self, file: StoredFile) -> str:
         return f"the file {file.name!r} has {file.size:,} bytes; this machine takes {self._largest:,} at most"
@@ -99,7 +113,7 @@ class TaskFiles:
         Raises:
             ValueError: If one is larger than this machine takes, or the inbox is a link.
         """
-        refused_file = next((file for file in files.values() if file.size > self._largest), None)
+        refused_file = next((file for file in files.values() if self._is_too_large(file)), None)
         if refused_file is not None:
             raise ValueError(self._too_large(refused_file))
         if self._workspace is None:
@@ -113,11 +127,27 @@ class TaskFiles:
 
     async def _load(self, file: StoredFile, path: Path) -> bool:
         try:
-            await repeat(lambda: self._engine.load(file, path))
+            if not file.shared:
+                await repeat(lambda: self._engine.load(file, path))
+            else:
+                await self._load_shared(file, path)
         except DamagedFileError as error:
             _log.warning("a file of another machine is left out: %s", error)
             return False
         return True
+
+    async def _load_shared(self, file: StoredFile, path: Path) -> None:
+        """Write a file of the shared folder.
+
+        Raises:
+            DamagedFileError: If there is no such folder, or the file can't be copied.
+        """
+        if self._shared is None:
+            raise DamagedFileError.elsewhere(file.name)
+        try:
+            await self._shared.load(file, path)
+        except OSError as error:
+            raise DamagedFileError.unreadable(file.name, error) from error
 
     def moved_result(self, result: SubtaskResult, paths: Mapping[str, str], machine: str) -> SubtaskResult:
         """Return a result whose files are on another machine now.
@@ -179,9 +209,31 @@ class TaskFiles:
         return task.model_copy(update={"origin": origin.model_copy(update={"subtasks": subtasks, "made": made})})
 
     async def discard(self, files: Iterable[StoredFile]) -> None:
-        """Delete stored files."""
+        """Delete stored files, and copies in the shared folder."""
         for file in files:
-            await repeat(lambda file=file: self._engine.discard(file))  # type: ignore[misc]
+            if not file.shared:
+                await repeat(lambda file=file: self._engine.discard(file))  # type: ignore[misc]
+            elif self._shared is not None:
+                try:
+                    await self._shared.discard(file)
+                except OSError as error:
+                    _log.warning("the copy of %r stays in the shared folder: %s", file.name, error)
+
+
+def sent_by(files: Mapping[str, StoredFile], machine: str, task_id: str) -> dict[str, StoredFile]:
+    """Return those of a task's files that a machine has stored for it.
+
+    A message that names others, as to have them deleted with the task, names them in vain.
+    """
+    own_files = {path: file for path, file in files.items() if (file.writer, file.owner) == (machine, task_id)}
+    if len(own_files) < len(files):
+        _log.error("the machine %s names files of others for %s; they are left out", machine, task_id)
+    return own_files
+
+
+def _size_of(file: Path) -> int | None:
+    """Return a file's size; None if there is none."""
+    return file.stat().st_size if file.is_absolute() and file.is_file() else None
 
 
 def _path_in(inbox: Path, file: StoredFile) -> Path:

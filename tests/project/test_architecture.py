@@ -431,6 +431,7 @@ WRITES = {"chmod", "copyfile", "copytree", "fchmod", "lchmod", "makedirs", "mkdi
 """The calls that create a file or a folder, or change its mode."""
 WRITERS = {
     "callboard.config._private": "checks each path first",
+    "callboard.fleet._shared_folder": "makes folders and copies in a folder that machines share",
     "callboard.journal._reader": "copies a journal into a temporary folder",
     "callboard.surfaces.desktop._private_display": "a program of its own, in a temporary folder and in the surface's",
     "callboard.surfaces.documents.excel._ironcalc_process": "a program of its own, in a temporary folder",
