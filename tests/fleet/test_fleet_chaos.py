@@ -59,7 +59,7 @@ def test_fleet_survives_many_faults(lab, seed):
 def test_compare_and_set_keeps_work_from_being_repeated(lab, seed, careless):
     """Machines go away with work in their queues, and come back after it was given to others.
 
-    Nothing is approved: nobody would answer for work that a machine does in vain, and it would wait forever.
+    Nothing is approved: no one would answer for work that a machine does in vain, and it would wait forever.
     """
     lab.order["careless"] = careless
     expected = pytest.raises(AssertionError, match="was done twice") if careless else contextlib.nullcontext()
