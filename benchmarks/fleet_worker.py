@@ -52,7 +52,7 @@ async def think(request: ModelRequest) -> dict[str, Any]:
 
 
 async def compute(request: ModelRequest) -> dict[str, Any]:
-    """Decide at once: use the processor for the seconds that the request says, and finish."""
+    """Use the processor for the seconds of the request, and finish."""
     return {"Status": "FINISH", "Function": "compute", "Args": {"seconds": float(request.request)}}
 
 

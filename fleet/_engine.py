@@ -44,7 +44,7 @@ class ConflictError(CallboardError):
 
 
 class DamagedFileError(CallboardError):
-    """A file is missing, can't be read, or its contents do not match its digest."""
+    """A file is missing, unreadable, or does not match its digest."""
 
     @classmethod
     def missing(cls, name: str) -> DamagedFileError:
@@ -58,12 +58,12 @@ class DamagedFileError(CallboardError):
 
     @classmethod
     def elsewhere(cls, name: str) -> DamagedFileError:
-        """Build the error for a file in a folder that this machine does not have."""
+        """Build the error for a file in a folder missing here."""
         return cls(f"the file {name!r} is in a folder that machines share, and fleet.files names none here")
 
     @classmethod
     def unreadable(cls, name: str, error: OSError) -> DamagedFileError:
-        """Build the error for a file in a shared folder that can't be copied."""
+        """Build the error for a shared file that can't be copied."""
         return cls(f"the file {name!r} can't be copied from the shared folder: {error}")
 
 

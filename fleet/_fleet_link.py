@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import EventLoop
     from callboard.config import Settings
     from callboard.fleet._engine import FleetEngine
-    from callboard.fleet._served_work import Submitting
-    from callboard.fleet._submitted_work import SubmittedTask
+    from callboard.fleet._obedience import Submitting
+    from callboard.fleet._submitted_task import SubmittedTask
     from callboard.journal import Journal
     from callboard.messages import Fact, RequestExpired, Target
 

@@ -7,13 +7,14 @@ import contextlib
 import importlib.metadata
 import time
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog
 from callboard.fleet._claims import claim_key, start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
 from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
+from callboard.fleet._obedience import Obedience
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._settled_requests import SettledRequests
 from callboard.fleet._task_files import sent_by
@@ -31,14 +32,10 @@ from callboard.fleet._work_messages import (
     unpack,
 )
 from callboard.messages import (
-    Answer,
-    AnswerRefusedError,
-    ApprovalAnswer,
     ApprovalRequest,
     CallboardError,
     Cause,
     EventName,
-    NotWaitingError,
     Outcome,
     SettingsError,
     SupervisorStoppedError,
@@ -52,10 +49,11 @@ if TYPE_CHECKING:
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
     from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine, StoredFile
+    from callboard.fleet._obedience import Submitting
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
-    from callboard.fleet._work_messages import Request, Verdict
-    from callboard.messages import Fact, Question, Target, Task, Value
+    from callboard.fleet._work_messages import Request
+    from callboard.messages import Fact, Target, Task, Value
 
 _log = HostLog()
 
@@ -67,32 +65,6 @@ _ASKING = {
     EventName.APPROVAL_ANSWERED,
 }
 """The events after which other requests are open."""
-
-
-class Submitting(Protocol):
-    """The part of a supervisor that does the work.
-
-    Its methods may block.
-    """
-
-    def submit(self, task: Task) -> TaskHandle[Any]:
-        """Submit a task; an earlier one of the same id is returned."""
-
-    def handle(self, task_id: str) -> TaskHandle[Any]:
-        """Return an earlier task.
-
-        Raises:
-            UnknownTaskError: If there is none.
-        """
-
-    def pending(self) -> tuple[TaskHandle[Any], ...]:
-        """Return the unfinished tasks."""
-
-    def confirm(self, task_id: str) -> None:
-        """Resume a task of an earlier process that waits for its submitter."""
-
-    def decline(self, question: Question, by: str) -> None:
-        """Answer a question that nobody is asked where its task was submitted."""
 
 
 class ServedWork:
@@ -461,7 +433,7 @@ class ServedWork:
 
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any], signals: TaskSignals | None) -> None:
         """Do what the submitter says to a task, and has said before."""
-        obey = _Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here)
+        obey = Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here)
         if signals is not None:
             await asyncio.to_thread(obey.follow, signals)
         while True:
@@ -507,56 +479,6 @@ def _is_same_work(earlier_task: Task, task: Task) -> bool:
 
 def _submitter(task: Task) -> str:
     return "" if task.origin is None else task.origin.submitter
-
-
-class _Obedience:
-    """Do what a submitter says to a task, each thing once."""
-
-    def __init__(
-        self, submitting: Submitting, handle: TaskHandle[Any], submitter: str, *, approvals_here: bool
-    ) -> None:
-        self._submitting = submitting
-        self._handle = handle
-        self._submitter = submitter
-        self._approvals_here = approvals_here
-        self._paused: bool | None = None
-        self._told_ids: set[str] = set()
-
-    def follow(self, signals: TaskSignals) -> None:
-        """Do what is new in all that was said. Blocks."""
-        handle = self._handle
-        if signals.cancel is not None:
-            handle.cancel(signals.cancel)
-            return
-        if signals.paused is not self._paused:
-            self._paused = signals.paused
-            _ = handle.pause() if signals.paused else handle.resume()
-        for verdict in signals.verdicts:
-            if verdict.id not in self._told_ids:
-                self._told_ids.add(verdict.id)
-                self._answer(verdict)
-
-    def _answer(self, verdict: Verdict) -> None:
-        handle = self._handle
-        if self._approvals_here and isinstance(verdict, ApprovalAnswer):
-            refusal = "the verdict of the machine %s on %s is refused: only people here decide (fleet.approvals: here)"
-            _log.error(refusal, self._submitter, verdict.id)
-            return
-        try:
-            if isinstance(verdict, Answer) and verdict.nobody:
-                for question in handle.questions():
-                    if question.id == verdict.id:
-                        self._submitting.decline(question, self._submitter)
-            elif isinstance(verdict, Answer):
-                handle.answer(verdict.id, *verdict.texts, by=verdict.by)
-            elif verdict.approved:
-                handle.approve(verdict.id, by=verdict.by, remember=verdict.remember)
-            else:
-                handle.reject(verdict.id, verdict.reason, by=verdict.by)
-        except NotWaitingError:
-            _log.debug("%s was answered before", verdict.id)  # here, or before a restart
-        except AnswerRefusedError as error:
-            _log.error("the answer of the machine that asked for %s is refused: %s", verdict.id, error)
 
 
 def _not_begun(task: Task, outcome: Outcome, *causes: Cause) -> TaskResult:

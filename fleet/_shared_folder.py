@@ -1,4 +1,4 @@
-"""Files in a folder that machines of a fleet share, beside those of the engine."""
+"""Files in a folder that machines of a fleet share."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SharedFolder:
         await write_checked(file, path, write)
 
     async def discard(self, file: StoredFile) -> None:
-        """Delete a file's copy, with the folder of its task once that is empty.
+        """Delete a file's copy, with its task's empty folder.
 
         Raises:
             OSError: If it can't be deleted.

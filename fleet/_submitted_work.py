@@ -5,14 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.processing import AnsweredElsewhere, RemoteTerms
+from callboard.actors.processing import RemoteTerms
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError
 from callboard.fleet._placements import Placements
 from callboard.fleet._repeated_calls import in_background, repeat
+from callboard.fleet._submitted_task import (
+    AWAY,
+    GIVE_UP,
+    SubmittedTask,
+    asked_here,
+    away_id,
+    away_question,
+    id_there,
+    needs_of,
+    result_here,
+    settled_here,
+    task_there,
+    unknown_end,
+)
 from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
     RequestsOfTask,
@@ -28,39 +41,28 @@ from callboard.messages import (
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
-    AskedQuestion,
     CallboardError,
     Cause,
     EventName,
     Outcome,
-    PlanStep,
     Question,
     RemoteEnded,
-    RequestExpired,
     SubtaskResult,
-    Task,
-    TaskOrigin,
     TaskResult,
     reason_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
-    from pydantic import JsonValue
-
+    from callboard.actors.processing import AnsweredElsewhere
     from callboard.actors.states import Run
-    from callboard.fleet._engine import BucketEntry, FleetEngine, StoredFile
+    from callboard.fleet._engine import BucketEntry, FleetEngine
     from callboard.fleet._machines import Machines
     from callboard.fleet._own_name import OwnName
-    from callboard.fleet._placements import Placement
     from callboard.fleet._task_files import TaskFiles
-    from callboard.fleet._work_messages import Settled
-    from callboard.messages import Assign, Target
+    from callboard.messages import Assign, RequestExpired
 
-WAIT, GIVE_UP = "wait", "give up"
-"""The answers to the question about a machine that is away."""
-_AWAY = "away"
 _LOOK_SECONDS = 1.0
 """The interval at which work that waits on one machine is offered to another."""
 _TELL_SECONDS = 2.0
@@ -81,75 +83,6 @@ class HandedOnError(CallboardError):
         return cls(
             f"the task {task_id} is another machine's work: it is done here, or assigned there to a third machine"
         )
-
-
-@dataclass(eq=False)
-class SubmittedTask:
-    """A subtask that another machine does. Belongs to the event loop."""
-
-    machine: str
-    """The machine; `any` until one is chosen."""
-    task_id: str
-    """Its id there: the same after a crash here, so that it is not done twice."""
-    task_here: str
-    """The task here that it is a subtask of."""
-    run_id: str
-    """The subtask here."""
-    address: str
-    """The agent here that stands for the other machine's."""
-    target_there: str
-    """The id of its target there; empty for the whole machine."""
-    pool: str = ""
-    """The pool that any machine's target is of; empty if the work names its machine."""
-    keeps_machine: bool = False
-    """Whether the machine that did the pool's last work gets it."""
-    needs: dict[str, str] = field(default_factory=dict)
-    """The labels that its machine must have."""
-    claim: int | None = None
-    """The revision of its machine's claim, if any machine may do it."""
-    signals: TaskSignals | None = None
-    """All that was said to it; None before it was sent."""
-    is_sent: bool = False
-    """Whether this process has sent it."""
-    told: dict[Bucket, bytes] = field(default_factory=dict)
-    """The last that its machine told, as it stands in the engine's buckets."""
-    requests: tuple[Question | ApprovalRequest, ...] = ()
-    approvals_there: frozenset[str] = frozenset()
-    """The approvals that are asked there alone."""
-    settled: dict[str, Settled] = field(default_factory=dict)
-    """The requests that were settled there, by their ids there."""
-    result: TaskResult | None = None
-    files: dict[str, StoredFile] = field(default_factory=dict)
-    """The files of its result, by their paths there."""
-    sent_files: tuple[StoredFile, ...] = ()
-    """The files that were stored for it by this process."""
-    paths: dict[str, str] = field(default_factory=dict)
-    """The paths of these files here, by those there."""
-    is_paused: bool | None = None
-    """Whether it is paused; None if that was not said since this process began."""
-    is_given_up: bool = False
-    """Whether its end is not waited for any more."""
-    waits_anyway: bool = False
-    """Whether a person said that it waits for its machine, which is away."""
-    is_told_away: bool = False
-    """Whether it was told that no machine is there that could do it."""
-    waits_for: tuple[str, str] | None = None
-    """The request that a person is asked here: its id there and here."""
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while its signals are changed."""
-
-    @property
-    def is_unplaced(self) -> bool:
-        """True while no machine is chosen."""
-        return self.machine == ANY_MACHINE
-
-    def move(self, placement: Placement | None) -> None:
-        """Have it done by a machine, which knows nothing of it yet."""
-        self.machine = ANY_MACHINE if placement is None else placement.machine
-        self.target_there = "" if placement is None else placement.claim.target
-        self.claim = None if placement is None else placement.revision
-        self.signals, self.is_sent = None, False
 
 
 class SubmittedWork:
@@ -250,8 +183,8 @@ class SubmittedWork:
     def _withdraw(self, task: SubmittedTask) -> None:
         """Withdraw the request that a person is asked here, with its answer there."""
         if task.waits_for is not None:
-            id_there, id_here = task.waits_for
-            self._post(_settled_here(task, task.settled.get(id_there), id_here))
+            request_id, id_here = task.waits_for
+            self._post(settled_here(task, task.settled.get(request_id), id_here))
             task.waits_for = None
 
     async def _take_requests(self, task: SubmittedTask, body: bytes) -> None:
@@ -294,7 +227,7 @@ class SubmittedWork:
             target_there=str(binds.get("target", "")),
             pool=pool,
             keeps_machine=target is not None and not target.copies,
-            needs={} if target is None or target.machine != ANY_MACHINE else _needs(binds),
+            needs={} if target is None or target.machine != ANY_MACHINE else needs_of(binds),
         )
         return self._tasks.setdefault(task_id, task)
 
@@ -321,7 +254,7 @@ class SubmittedWork:
             raise CallboardError(self._own_name.taken)
         if not task.is_unplaced:
             await self._tell_pause(task, is_paused=run.paused)
-        if isinstance(run.last, Answer) and run.last.id == _away_id(run.assign):
+        if isinstance(run.last, Answer) and run.last.id == away_id(run.assign):
             task.waits_anyway = run.last.texts != (GIVE_UP,)
             if not task.waits_anyway:
                 return await self._give_up(task, run.assign)
@@ -340,13 +273,12 @@ class SubmittedWork:
                 telling.result()
             await self._change(task)
         await asyncio.wait({telling}, timeout=_TELL_SECONDS)
-        return self._ended(task, run.assign, task.result or _unknown(task))
+        return self._ended(task, run.assign, task.result or unknown_end(task))
 
     async def _tell_stop(self, run: Run) -> None:
         """Tell the other machine of a cancel, once the engine answers."""
         task = await self._known(run.assign)
-        if task.pool and await self._placements.take_back(task.task_id):
-            task.move(None)
+        await self._take_back(task)
         if task.signals is None and task.result is None:  # it was never sent
             task.result = TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)
         reason = run.causes[0].reason if run.causes else "it was stopped"
@@ -373,18 +305,17 @@ class SubmittedWork:
         for task in self.tasks:
             if task.machine in {name, ANY_MACHINE}:
                 task.waits_anyway = False
-                if task.waits_for is not None and task.waits_for[0] == _AWAY and not self._is_away(name):
+                if task.waits_for is not None and task.waits_for[0] == AWAY and not self._is_away(name):
                     self._withdraw(task)
                 task.changed.set()
 
     async def _give_up(self, task: SubmittedTask, assign: Assign) -> RemoteEnded:
         """End a subtask here; its machine stops it when it is back."""
         task.is_given_up = True
-        if task.pool and await self._placements.take_back(task.task_id):
-            task.move(None)
+        await self._take_back(task)
         if not task.is_unplaced:
             await self._signal(task, cancel=f"the machine was away, and {self._name} gave its work up")
-        return self._ended(task, assign, _unknown(task))
+        return self._ended(task, assign, unknown_end(task))
 
     def pause(self, run: Run, *, paused: bool) -> None:
         """Pause a subtask on the other machine, or resume it."""
@@ -396,7 +327,7 @@ class SubmittedWork:
     def expect_answer(self, run: Run) -> None:
         """Report when a run's request is no longer open there."""
         task = self._task_of(run.assign)
-        task.waits_for = _id_there(task, run.assign.run_id, run.waiting), run.waiting
+        task.waits_for = id_there(task, run.assign.run_id, run.waiting), run.waiting
         in_background(self._known(run.assign))
 
     def forget(self, run: Run) -> None:
@@ -450,13 +381,13 @@ class SubmittedWork:
             await self._signal(task, **({"paused": is_paused} if is_paused or signals is not None else {}))
 
     async def _tell_verdict(self, task: SubmittedTask, verdict: Answer | ApprovalAnswer, run_id: str) -> None:
-        id_there = _id_there(task, run_id, verdict.id)
-        if id_there in task.settled:  # by people there, or by what was said before
+        request_id = id_there(task, run_id, verdict.id)
+        if request_id in task.settled:  # by people there, or by what was said before
             return
-        sent = verdict.model_copy(update={"id": id_there, "task_id": task.task_id})
+        sent = verdict.model_copy(update={"id": request_id, "task_id": task.task_id})
         async with task.lock:
             signals = task.signals or TaskSignals()
-            if id_there not in {known.id for known in signals.verdicts}:
+            if request_id not in {known.id for known in signals.verdicts}:
                 await self._put_signals(task, signals.model_copy(update={"verdicts": (*signals.verdicts, sent)}))
 
     async def _put_signals(self, task: SubmittedTask, signals: TaskSignals) -> None:
@@ -468,9 +399,9 @@ class SubmittedWork:
         elsewhere = [result for result in assign.subtasks if result.machine != task.machine]
         paths = (path for result in elsewhere for path in result.artifacts)
         files = await self._files.send(paths, task.task_id, task.machine)
-        task.sent_files = tuple(files.values())
+        task.sent_files += tuple(files.values())  # those for the machine that had it before, too
         subtasks = tuple(self._seen_there(result, task.machine) for result in assign.subtasks)
-        order = WorkOrder(task=_task_there(task, assign, subtasks, terms, self._name), files=files, claim=task.claim)
+        order = WorkOrder(task=task_there(task, assign, subtasks, terms, self._name), files=files, claim=task.claim)
         body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
         sent_id = task.task_id if task.claim is None else f"{task.task_id} {task.claim}"  # it may be given back to it
         await repeat(lambda: self._engine.send(task.machine, sent_id, body))
@@ -487,7 +418,7 @@ class SubmittedWork:
 
     def _ended(self, task: SubmittedTask, assign: Assign, result: TaskResult) -> RemoteEnded:
         """Return the end of a subtask with its files."""
-        moved = self._files.moved_result(_result(task, assign, result), task.paths, task.machine)
+        moved = self._files.moved_result(result_here(task, assign, result), task.paths, task.machine)
         here = {path: there for there, path in task.paths.items()}
         return RemoteEnded(result=moved.model_copy(update={"paths_there": here}))
 
@@ -506,15 +437,15 @@ class SubmittedWork:
             answered = {verdict.id for verdict in (task.signals or TaskSignals()).verdicts}
             request = next((request for request in task.requests if request.id not in answered), None)
             if request is not None:
-                request_here = _asked_here(task, assign, request)
+                request_here = asked_here(task, assign, request)
                 task.waits_for = request.id, request_here.id
                 return request_here
             if self._is_away(task.machine) and not task.waits_anyway:
                 if self._on_machine_loss == "fail":
                     return await self._give_up(task, assign)
                 if self._on_machine_loss == "ask":
-                    task.waits_for = _AWAY, _away_id(assign)
-                    return _away_question(task, assign)
+                    task.waits_for = AWAY, away_id(assign)
+                    return away_question(task, assign)
             await self._change(task)
 
     async def _choose_machine(self, task: SubmittedTask) -> None:
@@ -522,10 +453,8 @@ class SubmittedWork:
         placement = await self._placements.get(task.task_id)
         if placement is not None:
             in_vain = self._placements.waits_in_vain(placement, task.pool, task.needs)
-            if not in_vain or not await self._placements.take_back(task.task_id):
+            if not in_vain or not await self._take_back(task):
                 return
-            if task.signals is not None:
-                await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         besides = "" if placement is None else placement.machine
         task.move(
             await self._placements.place(
@@ -539,159 +468,19 @@ class SubmittedWork:
             task.is_told_away = True
             self._on_sent(task.machine)
 
+    async def _take_back(self, task: SubmittedTask) -> bool:
+        """Take work of any machine back, unless its machine has begun it."""
+        if not task.pool or not await self._placements.take_back(task.task_id):
+            return False
+        if task.signals is not None:
+            key = self._signals_key(task)
+            await repeat(lambda: self._engine.delete(Bucket.SIGNALS, key))
+        task.move(None)
+        return True
+
     async def _change(self, task: SubmittedTask) -> None:
         """Wait for news; for a moment only if a machine is chosen."""
         task.changed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS if task.pool else None):
                 await task.changed.wait()
-
-
-def _needs(binds: Mapping[str, JsonValue]) -> dict[str, str]:
-    needs = binds.get("needs")
-    return {name: str(value) for name, value in needs.items()} if isinstance(needs, dict) else {}
-
-
-def _away_id(assign: Assign) -> str:
-    return f"{assign.run_id}~away"
-
-
-def _away_question(task: SubmittedTask, assign: Assign) -> Question:
-    text = (
-        f"No machine that has {task.pool} is there. Wait for one, or give the work up?"
-        if task.is_unplaced
-        else f"The machine {task.machine} is away. Wait for it, or give up its work, which may be done in part there?"
-    )
-    return Question(
-        id=_away_id(assign),
-        task_id=assign.task_id,
-        run_id=assign.run_id,
-        token=assign.token,
-        address=assign.address,
-        questions=(AskedQuestion(text=text, choices=(WAIT, GIVE_UP)),),
-    )
-
-
-def _unknown(task: SubmittedTask) -> TaskResult:
-    """Return the result of a task whose end is not waited for."""
-    if task.is_unplaced:
-        cause = Cause(reason=f"no machine that has {task.pool} was there, so nothing was done")
-        return TaskResult(task_id=task.task_id, outcome=Outcome.FAILED, causes=(cause,))
-    reason = f"the machine {task.machine} was not waited for: what it has done is not known"
-    return TaskResult(
-        task_id=task.task_id, outcome=Outcome.FAILED, causes=(Cause(reason=reason),), comment=reason, failed_actions=1
-    )
-
-
-def _id_there(task: SubmittedTask, run_id: str, id_here: str) -> str:
-    return f"{task.task_id}~{id_here.removeprefix(f'{run_id}~')}"
-
-
-def _settled_here(task: SubmittedTask, settled: Settled | None, id_here: str) -> RequestExpired | AnsweredElsewhere:
-    """Return the end of a request here that was settled on the other machine."""
-    here = {"id": id_here, "task_id": task.task_here}
-    match settled:
-        case None:
-            return RequestExpired(**here)
-        case RequestExpired():
-            return settled.model_copy(update=here)
-        case _:
-            by = f"{task.machine}/{settled.by}" if settled.by else task.machine
-            return AnsweredElsewhere(settled.model_copy(update={**here, "by": by}))
-
-
-def _asked_here(task: SubmittedTask, assign: Assign, request: Question | ApprovalRequest) -> Question | ApprovalRequest:
-    """Return a request of the other machine as one of here.
-
-    Its deadline is watched there: the clocks of two machines may differ.
-    """
-    here = {
-        "id": f"{assign.run_id}~{request.id.removeprefix(f'{task.task_id}~')}",
-        "task_id": assign.task_id,
-        "run_id": assign.run_id,
-        "token": assign.token,
-        "address": assign.address,
-        "deadline": None,
-    }
-    if isinstance(request, ApprovalRequest):
-        here["target"] = _target_of(task, assign)
-    return request.model_copy(update=here)
-
-
-def _target_of(task: SubmittedTask, assign: Assign) -> Target | None:
-    """Return a subtask's target with the machine that was chosen."""
-    return None if assign.target is None else assign.target.model_copy(update={"machine": task.machine})
-
-
-def _task_there(
-    task: SubmittedTask, assign: Assign, subtasks: tuple[SubtaskResult, ...], terms: RemoteTerms, name: str
-) -> Task:
-    """Return the task that does a subtask on the other machine.
-
-    Args:
-        task: The subtask.
-        assign: Its assignment here.
-        subtasks: The earlier results, as the other machine sees them.
-        terms: The terms of the task here.
-        name: This machine.
-    """
-    target = task.target_there or None
-    work: dict[str, Any] = (
-        {"plan": (PlanStep(request=assign.request, target=target, checks=assign.checks),)}
-        if assign.target is not None and assign.target.server == "fleet" and assign.target.binds.get("starts")
-        else {"request": assign.request, "target": target, "checks": assign.checks}
-    )
-    return Task(
-        id=task.task_id,
-        origin=TaskOrigin(
-            submitter=name,
-            run_id=assign.run_id,
-            number=assign.number,
-            task_request=assign.task_request,
-            subtasks=subtasks,
-            made=assign.made,
-        ),
-        dry_run=assign.dry_run,
-        limits=assign.limits,
-        output_schema=assign.output_schema,
-        judge=assign.judge,
-        budget=terms.budget,
-        policy=terms.policy,
-        model=terms.model,
-        may_change=terms.may_change,
-        **work,
-    )
-
-
-def _result(task: SubmittedTask, assign: Assign, result: TaskResult) -> SubtaskResult:
-    """Return the result of a subtask from that of its task there."""
-    machine = "" if task.is_unplaced else task.machine
-    causes = tuple(
-        cause.model_copy(update={"where": f"{machine}/{cause.where}" if cause.where else machine})
-        for cause in result.causes
-    )
-    if result.outcome is not Outcome.FINISHED and not causes:
-        causes = (Cause(reason=f"the machine {machine} gives no reason", where=machine),)
-    return SubtaskResult(
-        run_id=assign.run_id,
-        number=assign.number,
-        group=assign.group,
-        request=assign.request,
-        address=assign.address,
-        target="" if assign.target is None else assign.target.name,
-        machine=machine,
-        outcome=result.outcome,
-        causes=causes,
-        output=result.output,
-        comment=result.comment,
-        artifacts=result.artifacts,
-        made=result.made,
-        changed=result.changed,
-        actions=result.actions,
-        failed_actions=result.failed_actions,
-        would_do=result.would_do,
-        checks=result.checks,
-        judged=result.judged,
-        last_seen=result.subtasks[-1].last_seen if result.subtasks else None,
-        usage=result.usage,
-    )

@@ -221,7 +221,7 @@ class TaskFiles:
 
 
 def sent_by(files: Mapping[str, StoredFile], machine: str, task_id: str) -> dict[str, StoredFile]:
-    """Return those of a task's files that a machine has stored for it.
+    """Return a task's files that a machine has stored.
 
     A message that names others, as to have them deleted with the task, names them in vain.
     """

@@ -75,8 +75,8 @@ class Target(Value):
     """The machine of the fleet that has it; empty for this one, `any` if each machine that has such a target may do
     the work."""
     pool: str = ""
-    """The targets of several machines, by their common name, of which any does: a machine is chosen for each subtask.
-    Empty: the target names its machine."""
+    """The common name of targets of several machines: one of these machines is chosen for each subtask. Empty: the
+    target names its machine."""
     copies: bool = False
     """Whether each subtask has an agent and a lease of its own, as for an application that a machine starts for it."""
     base: str = ""

@@ -119,7 +119,7 @@ def throughput(machines: int, tasks: int) -> dict[str, float]:
 
 
 def local(machines: int, tasks: int) -> dict[str, float]:
-    """Do tasks that use the processor, and instant ones, alternately in this process and on machines of its own."""
+    """Do tasks in this process and on local machines, alternately."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         more = kept(folder, "many", {"local": machines, "local_parts": "benchmarks.fleet_worker:parts"})

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from callboard import EventName, Outcome, PlanStep, Task
-from callboard.fleet import MemoryEngine
+from callboard.fleet import Bucket, MemoryEngine
 from callboard.messages import TargetKind, TaskRefusedError
 from callboard.testing import MemoryServer
 from support import PATIENCE, wait_for
@@ -50,6 +50,12 @@ def _soon(monkeypatch):
     monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", 0.5)
     monkeypatch.setattr("callboard.fleet._machines.BEAT_SECONDS", 0.2)
     monkeypatch.setattr("callboard.fleet._served_work.BEAT_SECONDS", 0.1)
+
+
+@pytest.fixture
+def away_after(monkeypatch):
+    """Change the time after which a machine counts as away: ``away_after(0.5)``."""
+    return lambda seconds: monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", seconds)
 
 
 def on_build(number, **terms):
@@ -121,7 +127,7 @@ def test_label_alone_has_the_host_agent_there_choose(fleet):
     assert (result.outcome, result.output, result.subtasks[0].machine) == (Outcome.FINISHED, "build", "alpha")
 
 
-def test_work_goes_to_another_machine_until_it_is_begun(fleet):
+def test_work_goes_to_another_machine_until_it_is_begun(fleet, away_after):
     """A machine that is away has the work in its queue: another one does it, and it does not do it later."""
     engines = {name: MemoryEngine(fleet.hub, name) for name in ("alpha", "beta")}
     done = []
@@ -133,10 +139,12 @@ def test_work_goes_to_another_machine_until_it_is_begun(fleet):
     fleet.machine("alpha", surface=Shells(), linux=note, engine=engines["alpha"])
     desk = fleet.machine("desk", serves=False, linux=finish)
     known(desk, 1)
+    away_after(PATIENCE)
     engines["alpha"].cut(off=True)
     chosen = heard(desk, EventName.MACHINE_CHOSEN)
     handle = desk.submit(on_build(1))
     assert wait_for(lambda: chosen) == ["alpha"]
+    away_after(0.5)
     fleet.machine("beta", surface=Shells(), linux=note, engine=engines["beta"])
     assert handle.result(PATIENCE).subtasks[0].machine == "beta"
     engines["alpha"].cut(off=False)
@@ -169,6 +177,25 @@ def test_machine_gets_work_again_that_was_taken_back(fleet, monkeypatch):
     assert handle.result(PATIENCE).subtasks[0].machine == "alpha"
     release.set()
     assert blocker.result(PATIENCE).outcome is Outcome.FINISHED
+
+
+def test_cancel_before_the_begin_leaves_nothing_behind(fleet, away_after):
+    away_after(PATIENCE)
+    engine = MemoryEngine(fleet.hub, "alpha")
+    fleet.machine("alpha", surface=Shells(), linux=finish, engine=engine)
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    known(desk, 1)
+    engine.cut(off=True)
+    handle = desk.submit(on_build(1))
+    wait_for(lambda: fleet.hub.queues["alpha"])
+    handle.cancel("no longer")
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+
+    def kept():
+        entries = dict(fleet.hub.entries).items()
+        return [key for (bucket, key), entry in entries if bucket is not Bucket.MACHINES and entry.value is not None]
+
+    assert wait_for(lambda: not kept())
 
 
 def test_begun_work_is_never_given_to_another_machine(fleet):
@@ -209,7 +236,7 @@ class CarelessEngine(MemoryEngine):
 
 
 @pytest.mark.parametrize(("engine_class", "times"), [(MemoryEngine, 1), (CarelessEngine, 2)])
-def test_compare_and_set_keeps_work_from_being_done_twice(fleet, engine_class, times):
+def test_compare_and_set_keeps_work_from_being_done_twice(fleet, away_after, engine_class, times):
     """A machine begins at the moment at which its work is taken back: without the comparison, both machines do it."""
     done = []
 
@@ -221,8 +248,11 @@ def test_compare_and_set_keeps_work_from_being_done_twice(fleet, engine_class, t
     fleet.machine("alpha", surface=Shells(), linux=note, engine=engine)
     desk = fleet.machine("desk", serves=False, linux=finish)
     known(desk, 1)
+    away_after(PATIENCE)
     engine.cut(off=True)
     handle = desk.submit(on_build(1))
+    wait_for(lambda: fleet.hub.queues["alpha"])
+    away_after(0.5)
     fleet.machine("beta", surface=Shells(), linux=note)
     assert handle.result(PATIENCE).subtasks[0].machine == "beta"
     engine.cut(off=False)

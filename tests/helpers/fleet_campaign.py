@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,23 @@ ENGINE = {"ack_seconds": 4.0}
 
 
 def befall(
-    lab: FleetLab, some_faults: Iterable[Fault], seed: int, submitters: Sequence[str] = SUBMITTERS, **order: Any
+    lab: FleetLab,
+    some_faults: Iterable[Fault],
+    seed: int,
+    submitters: Sequence[str] = SUBMITTERS,
+    *,
+    approves: bool = True,
+    **order: Any,
 ) -> tuple[Counter[str], Counter[str]]:
     """Inject faults while three machines do the tasks of others, and check the results.
+
+    Args:
+        lab: The fleet, without machines.
+        some_faults: The faults.
+        seed: That of the tasks.
+        submitters: The machines that submit.
+        approves: Whether people approve a part of the tasks.
+        order: A part of the orders of the submitters.
 
     Returns:
         The numbers of outcomes, and of faults.
@@ -28,6 +43,8 @@ def befall(
     for name in MACHINES:
         lab.add(name, serves=True, engine=ENGINE)
     tasks = {name: random_tasks(seed, 3_000, MACHINES, name) for name in submitters}
+    for task in itertools.chain(*tasks.values()) if not approves else ():
+        task["request"] = task["request"].replace(" sign=1", "")
     for name in submitters:
         lab.submitter(tasks[name], name, engine=ENGINE, **order)
     wait_for(lab.marks)
