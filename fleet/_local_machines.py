@@ -32,6 +32,8 @@ _LOOK_SECONDS = 0.02
 _RESTART_SECONDS = 1.0
 
 _log = HostLog()
+_is_machine = threading.Event()
+"""Set in the process of a local machine, which starts no machines itself."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,14 @@ def local_settings(settings: Settings, name: str) -> Settings:
     accept = AcceptSettings(models=("*",), may_change=("*",), programs=True)
     local = {
         "fleet": settings.fleet.model_copy(
-            update={"local": 0, "name": name, "serve": True, "files": "same", "accept": accept}
+            update={
+                "local": 0,
+                "name": name,
+                "serve": True,
+                "files": "same",
+                "accept": accept,
+                "approvals": "submitter",
+            }
         ),
         "journal": journal.model_copy(update={"path": _beside(journal.path, name)}),
         **{
@@ -98,6 +107,9 @@ class LocalMachines:
         Raises:
             SettingsError: If the server can't be started.
         """
+        if _is_machine.is_set():
+            msg = 'fleet.local: a machine starts no machines: put the start under `if __name__ == "__main__":`'
+            raise SettingsError(msg)
         self._folder = self._own_folder()
         self.url = self._start_server()
         for name in self.names:
@@ -140,11 +152,16 @@ class LocalMachines:
 
     def _start_server(self) -> str:
         """Start the server on a free port, and return its address."""
+        self._run_server("127.0.0.1:-1")
+        return self._answering_address()
+
+    def _run_server(self, listen: str) -> None:
+        """Start the process of the server, which listens at an address."""
         program = _server_program()
         for old in self._folder.glob("nats-server_*.ports"):
             old.unlink()
         config = {
-            "listen": "127.0.0.1:-1",
+            "listen": listen,
             "ports_file_dir": str(self._folder),
             "authorization": {"token": self.token},
             "jetstream": {"store_dir": str(self._folder)},
@@ -156,8 +173,11 @@ class LocalMachines:
         self._server = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
+
+    def _answering_address(self) -> str:
+        """Wait until the server answers, and return its address."""
         end = time.monotonic() + _START_SECONDS
-        while time.monotonic() < end and self._server.poll() is None:
+        while time.monotonic() < end and self._server is not None and self._server.poll() is None:
             for ports in self._folder.glob("nats-server_*.ports"):
                 with contextlib.suppress(ValueError, KeyError, IndexError, OSError):  # it is being written
                     url = str(json.loads(ports.read_text(encoding="ascii"))["nats"][0])
@@ -166,20 +186,27 @@ class LocalMachines:
                     return url
             time.sleep(_LOOK_SECONDS)
         self.stop(1.0)
-        msg = f"fleet.local: the server {program} does not start; run it with -c {file} to see why"
+        msg = f"fleet.local: the server does not start; run nats-server -c {self._folder / 'server.json'} to see why"
         raise SettingsError(msg)
 
     def _start_worker(self, name: str) -> None:
         start = LocalStart(local_settings(self._settings, name), self.url, self.token, tuple(sys.path))
-        worker = subprocess.Popen([sys.executable, "-m", _WORKER], stdin=subprocess.PIPE, start_new_session=True)
+        worker = subprocess.Popen([sys.executable, "-P", "-m", _WORKER], stdin=subprocess.PIPE, start_new_session=True)
         with contextlib.suppress(BrokenPipeError):  # it has ended already, and is started again
             _input(worker).write(pickle.dumps(start))
             _input(worker).flush()
         self._workers[name] = worker
 
     def _restart_ended(self) -> None:
-        """Start machines again that have ended: their journals have their work."""
+        """Start machines again that have ended: their journals have their work.
+
+        The server, too, at the same address: its store has what was sent.
+        """
         while not self._is_stopping.wait(_RESTART_SECONDS):
+            if self._server is not None and self._server.poll() is not None:
+                _log.warning("the server of the local machines has ended; it is started again")
+                _end_input(self._server)
+                self._run_server(self.url.removeprefix("nats://"))
             for name, worker in tuple(self._workers.items()):
                 if worker.poll() is not None:
                     _end_input(worker)
@@ -241,6 +268,7 @@ def read_start(stream: IO[bytes]) -> LocalStart:
     It is a pipe from the program that started this process, and nobody else can write to it.
     """
     start: Any = pickle.load(stream)  # noqa: S301 - see above
+    _is_machine.set()
     if not isinstance(start, LocalStart):
         msg = f"expected the start of a local machine, not a {type(start).__name__}"
         raise TypeError(msg)

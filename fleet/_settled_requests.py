@@ -21,7 +21,7 @@ _ANSWERED: dict[EventName, type[Answer | ApprovalAnswer]] = {
 
 
 class SettledRequests:
-    """The last answers to the requests of each task, and deadlines that passed without one.
+    """The last answers to the requests of each task.
 
     It belongs to the event loop. It forgets those of an earlier process: the submitter learns only that such a request
     is not open any more.
@@ -33,7 +33,7 @@ class SettledRequests:
         self._tasks: dict[str, dict[str, Settled]] = collections.defaultdict(dict)
 
     def add(self, fact: Fact) -> None:
-        """Take note of an event, if it tells that a request was settled."""
+        """Take note of an event that tells of an answer."""
         answer_type = _ANSWERED.get(fact.name)
         if answer_type is None or (answer_type is ApprovalAnswer and self._approvals_here):
             return

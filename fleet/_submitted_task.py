@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.processing import AnsweredElsewhere
 from callboard.messages import (
     ANY_MACHINE,
+    ApprovalAnswer,
     ApprovalRequest,
     AskedQuestion,
     Cause,
@@ -149,7 +150,7 @@ def id_there(task: SubmittedTask, run_id: str, id_here: str) -> str:
 
 
 def settled_here(task: SubmittedTask, settled: Settled | None, id_here: str) -> RequestExpired | AnsweredElsewhere:
-    """Return the end of a request here that was settled on the other machine."""
+    """Return the end here of a request that was settled there."""
     here = {"id": id_here, "task_id": task.task_here}
     match settled:
         case None:
@@ -158,7 +159,8 @@ def settled_here(task: SubmittedTask, settled: Settled | None, id_here: str) -> 
             return settled.model_copy(update=here)
         case _:
             by = f"{task.machine}/{settled.by}" if settled.by else task.machine
-            return AnsweredElsewhere(settled.model_copy(update={**here, "by": by}))
+            kept = {"remember": False} if isinstance(settled, ApprovalAnswer) else {}  # that machine remembers its own
+            return AnsweredElsewhere(settled.model_copy(update={**here, **kept, "by": by}))
 
 
 def asked_here(task: SubmittedTask, assign: Assign, request: Question | ApprovalRequest) -> Question | ApprovalRequest:

@@ -181,7 +181,7 @@ class SubmittedWork:
         task.changed.set()
 
     def _withdraw(self, task: SubmittedTask) -> None:
-        """Withdraw the request that a person is asked here, with its answer there."""
+        """Withdraw the request that a person is asked here."""
         if task.waits_for is not None:
             request_id, id_here = task.waits_for
             self._post(settled_here(task, task.settled.get(request_id), id_here))

@@ -75,6 +75,8 @@ def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) 
     surfaces = {surface.name for surface in named_surfaces(settings)}
     for assign in history.assigned:
         kind, target = agent_kind(assign.address), assign.target
+        if target is not None and target.pool and settings.fleet.local:
+            continue
         if target is not None and target.machine:
             if settings.fleet.url is None:
                 fail(f"{task_id} works on the machine {target.machine}, and fleet.url names no fleet{_ELSEWHERE}")

@@ -96,6 +96,48 @@ def test_example_gives_the_same_with_local_machines(tmp_path):
     assert "local › app/excel/report.xlsx  finished" in said.stdout  # noqa: RUF001 - as it is printed
 
 
+def test_killed_server_is_started_again():
+    with Supervisor.start(local(1)) as supervisor:
+        (server,) = (pid for pid in children(os.getpid()) if "nats-server" in command_of(pid))
+        handle = supervisor.submit(Task(request="slow", target="memo:w1"))
+        os.kill(server, signal.SIGKILL)
+        assert handle.result(PATIENCE).outcome is Outcome.FINISHED
+
+
+def command_of(pid):
+    """Return the program of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").partition("\0")[0]
+
+
+def test_program_without_a_guard_is_refused_in_its_machines(tmp_path):
+    """A machine imports the module of `local_parts`, and would start machines itself."""
+    program = tmp_path / "unguarded.py"
+    program.write_text(
+        "from callboard import Settings, Supervisor\n"
+        "def parts():\n    return {}\n"
+        "fleet = {'local': 1, 'local_parts': 'unguarded:parts'}\n"
+        "import callboard.fleet._fleet_link as link\nlink.LOCAL_SECONDS = 4.0\n"
+        "Supervisor.start(Settings.load(fleet=fleet, log={'stream': 'off'}))\n",
+        encoding="utf-8",
+    )
+    said = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert "a machine starts no machines" in said.stderr
+    assert "have not started" in said.stderr
+
+
+def test_file_in_the_current_folder_is_no_code_of_the_machines(tmp_path):
+    (tmp_path / "pykka.py").write_text("raise SystemExit('the current folder')\n", encoding="utf-8")
+    program = tmp_path / "elsewhere" / "program.py"
+    program.parent.mkdir()
+    program.write_text(PROGRAM, encoding="utf-8")
+    command = [sys.executable, str(program), str(tmp_path / "journal.db")]
+    environment = {**os.environ, "PYTHONPATH": str(HELPERS)}
+    said = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=PATIENCE, cwd=tmp_path, check=True
+    )
+    assert said.stdout.splitlines()[-1] == "finished"
+
+
 PROGRAM = """
 import sys, time
 from callboard import EventName, Settings, Supervisor, Task
