@@ -96,6 +96,8 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     work = WORDS.filter(str.strip)
     if model is PlanStep:
         fields["request"] = work
+        without_target = {name: field for name, field in fields.items() if name not in {"target", "needs"}}
+        return st.builds(PlanStep, **without_target) | st.builds(PlanStep, **{**fields, "target": WORDS})
     if model is Target:
         fits = {"window": "app", "application": "app", "device": "mobile", "shell": "linux"}
         rest = {name: field for name, field in fields.items() if name not in {"kind", "address"}}
