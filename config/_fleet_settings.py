@@ -100,7 +100,7 @@ class FleetSettings(Section):
     local: int = Field(default=0, ge=0, le=64)
     """The number of machines of this computer, each a process of its own, that do the subtasks for this supervisor: for
     work that one interpreter is too slow for. It starts them with a server of their own, and they end with it. They
-    have the surfaces of these settings, and this supervisor only plans. 0: none."""
+    work on documents and on the surfaces of plug-ins; all other targets stay with this supervisor. 0: none."""
     local_parts: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")] | None = None
     """A function of the program, as `MODULE:NAME`, that each of these machines calls for the arguments of its
     `Supervisor.start`: a mapping with `servers`, `models`, `agents` or `checks`."""

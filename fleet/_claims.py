@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from callboard.fleet._engine import FleetEngine
 
 
-def claim_key(submitter: str, machine: str, task_id: str) -> str:
-    """Return the key of a machine's claim to a task."""
-    return f"{submitter}.{machine}.{task_id}"
-
-
 async def change_claim(engine: FleetEngine, key: str, claim: Claim, revision: int) -> int | None:
     """Change a claim that has the expected revision.
 

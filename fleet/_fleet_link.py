@@ -138,7 +138,7 @@ class FleetLink:
         self._start(self._keep_up)
         if is_open:
             self._ends(self.machines.known.wait(), max(0.0, begin + OPEN_SECONDS - time.monotonic()))
-        if self._local and not self._ends(self.machines.have_told(self._local), LOCAL_SECONDS):
+        if self._local and not self._ends(self.machines.wait_for_targets(self._local), LOCAL_SECONDS):
             msg = f"fleet.local: the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
             raise SettingsError(msg)
 

@@ -69,8 +69,8 @@ def local_settings(settings: Settings, name: str) -> Settings:
         ),
         "journal": journal.model_copy(update={"path": _beside(journal.path, name)}),
         **{
-            name: type(settings).model_fields[name].get_default(call_default_factory=True)
-            for name in ("desktop", "android", "browser", "shells", "mcp_servers")
+            section: type(settings).model_fields[section].get_default(call_default_factory=True)
+            for section in ("desktop", "android", "browser", "shells", "mcp_servers")
         },
         "log": log.model_copy(update={"file": _beside(log.file, name)}),
     }

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from callboard.config import HostLog
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
-from callboard.fleet._pools import Candidate, local_target, pool_target, pools_of
+from callboard.fleet._pools import Candidate, local_target, pool_target, pools_of, remote_target
 from callboard.fleet._work_messages import BEAT_SECONDS, MachineState, MachineTargets, unpack
-from callboard.messages import REMOTE, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from callboard.fleet._engine import BucketEntry, FleetEngine
+    from callboard.messages import Target
 
 AWAY_SECONDS = 4 * BEAT_SECONDS
 """The time without a beat after which a machine counts as away."""
@@ -116,7 +116,7 @@ class Machines:
             for target_id in machine.pools.get(pool, ())
         ]
 
-    async def have_told(self, names: Collection[str]) -> None:
+    async def wait_for_targets(self, names: Collection[str]) -> None:
         """Wait until machines have told their targets."""
         while any(name not in self._machines or not self._machines[name].targets_digest for name in names):
             self._told.clear()
@@ -171,7 +171,7 @@ class Machines:
             machine.targets, machine.pools, machine.labels = (), {}, {}
         else:
             sent = MachineTargets.model_validate_json(await unpack(self._engine, entry.value))
-            machine.targets = tuple(_as_remote(name, target) for target in sent.targets)
+            machine.targets = tuple(remote_target(name, target) for target in sent.targets)
             self._take_pools(machine, sent)
         machine.targets_digest = digest
         self._told.set()
@@ -209,27 +209,3 @@ class Machines:
             for machine in self:
                 if machine.seen < time.monotonic() - AWAY_SECONDS:
                     self._set_away(machine, is_away=True)
-
-
-def _as_remote(machine: str, target: Target) -> Target:
-    """Return a target of another machine as agents here see it.
-
-    An application is started there, so here it is worked on like a window.
-    """
-    is_application = target.kind is TargetKind.APPLICATION
-    return target.model_copy(
-        update={
-            "id": f"{machine}:{target.id}",
-            "kind": TargetKind.WINDOW if is_application else target.kind,
-            "kinds": (REMOTE,),
-            "address": f"{REMOTE}/{machine}/{target.address}",
-            "server": "fleet",
-            "binds": {"target": target.id, "starts": is_application},
-            "start": None,
-            "group": "",
-            "takes": {},
-            "base": "",
-            "copies": is_application,
-            "machine": machine,
-        }
-    )

@@ -102,7 +102,7 @@ def _models(task: Task, accept: AcceptSettings) -> dict[str, object]:
     """
     if not accept.models:
         return {"model": None, "judge": task.judge and task.judge.model_copy(update={"model": None})}
-    others = [name for name in task.models if not _matches(name, accept.models)]
+    others = [name for name in task.models if not matches(name, accept.models)]
     if others:
         msg = f"the task {task.id} names the model {others[0]}, which this machine does not take (fleet.accept.models)"
         raise ValueError(msg)
@@ -115,7 +115,7 @@ def _files_to_change(task: Task, settings: Settings) -> Iterable[str]:
     if workspace is None:
         return
     for name in task.may_change:
-        is_accepted = _matches(name, settings.fleet.accept.may_change)
+        is_accepted = matches(name, settings.fleet.accept.may_change)
         if is_accepted and ".." not in name.split("/") and (settings.path(workspace) / name).is_file():
             yield name
 
@@ -140,5 +140,6 @@ def _narrower(limits: TaskLimits | None, settings: Settings) -> TaskLimits | Non
     )
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Return whether a name matches one of some patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)

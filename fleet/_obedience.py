@@ -38,7 +38,7 @@ class Submitting(Protocol):
         """Resume a task of an earlier process that waits for its submitter."""
 
     def decline(self, question: Question, by: str) -> None:
-        """Answer a question that nobody is asked where its task was submitted."""
+        """Answer a question of a task whose submitter asks no person."""
 
 
 class Obedience:

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.config import HostLog
-from callboard.fleet._claims import change_claim, claim_key
+from callboard.fleet._claims import change_claim
 from callboard.fleet._engine import Bucket
 from callboard.fleet._repeated_calls import repeat
-from callboard.fleet._work_messages import BEAT_SECONDS, Claim, ClaimState
+from callboard.fleet._work_messages import BEAT_SECONDS, Claim, ClaimState, told_key
 from callboard.messages import CallboardError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from callboard.fleet._engine import BucketEntry, FleetEngine
-    from callboard.fleet._machines import Machines
+    from callboard.fleet._machines import Machine, Machines
     from callboard.fleet._pools import Candidate
 
 _log = HostLog()
@@ -86,10 +86,10 @@ class Placements:
     def _take(self, machine: str, task_id: str, entry: BucketEntry) -> None:
         if entry.value is None:
             return
-        known = self._claims[task_id].get(machine)
-        if known is not None and known.claim.state is ClaimState.WITHDRAWN:
+        placement = self._claims[task_id].get(machine)
+        if placement is not None and placement.claim.state is ClaimState.WITHDRAWN:
             return  # a machine that writes into a claim that it has lost
-        if known is None or known.revision < entry.revision:
+        if placement is None or placement.revision < entry.revision:
             self._put(machine, task_id, Claim.model_validate_json(entry.value), entry.revision)
             self._on_change(task_id)
 
@@ -138,37 +138,26 @@ class Placements:
             self._last[pool] = name
         claim = Claim(state=ClaimState.PLACED, target=best.target_id)
         earlier = self._claims[task_id].get(name)
-        key = claim_key(self._name, name, task_id)
+        key = told_key(self._name, name, task_id)
         revision = await change_claim(self._engine, key, claim, 0 if earlier is None else earlier.revision)
         return None if revision is None else self._put(name, task_id, claim, revision)
 
     def _best(self, candidates: list[Candidate]) -> Candidate | None:
         """Choose the machine with the least work for its slots."""
-        given = collections.Counter(
-            (placement.machine, placement.claim.target)
-            for claims in self._claims.values()
-            for placement in claims.values()
-            if placement.claim.state is not ClaimState.WITHDRAWN
-        )
-        there = [candidate for candidate in candidates if candidate.machine.takes_work]
-        return min(
-            there,
-            key=lambda candidate: (
-                self._load(candidate.machine.name),
-                given[candidate.machine.name, candidate.target_id],
-            ),
-            default=None,
-        )
+        placements = self._placed()
+        machines = collections.Counter(placement.machine for placement in placements)
+        targets = collections.Counter((placement.machine, placement.claim.target) for placement in placements)
 
-    def _load(self, name: str) -> float:
-        """Return a machine's work for each of its slots."""
-        machine = self._machines.get(name)
-        if machine is None or machine.state is None:
-            return 0.0
-        own = sum(
-            name in claims and claims[name].claim.state is not ClaimState.WITHDRAWN for claims in self._claims.values()
-        )
-        return max(machine.state.running, own) / machine.state.slots
+        def work(candidate: Candidate) -> tuple[float, int]:
+            name = candidate.machine.name
+            return _load(candidate.machine, machines[name]), targets[name, candidate.target_id]
+
+        return min((candidate for candidate in candidates if candidate.machine.takes_work), key=work, default=None)
+
+    def _placed(self) -> list[Placement]:
+        """Return the machines' claims that hold."""
+        all_claims = (placement for claims in self._claims.values() for placement in claims.values())
+        return [placement for placement in all_claims if placement.claim.state is not ClaimState.WITHDRAWN]
 
     async def take_back(self, task_id: str) -> bool:
         """Take a task back, unless its machine has begun it."""
@@ -176,7 +165,7 @@ class Placements:
         if placement is None or placement.is_started:
             return placement is None
         claim = placement.claim.model_copy(update={"state": ClaimState.WITHDRAWN})
-        key = claim_key(self._name, placement.machine, task_id)
+        key = told_key(self._name, placement.machine, task_id)
         revision = await change_claim(self._engine, key, claim, placement.revision)
         if revision is not None:
             self._put(placement.machine, task_id, claim, revision)
@@ -192,10 +181,18 @@ class Placements:
             return False
         if machine is None or not machine.takes_work:
             return True
-        return time.monotonic() - placement.since > 2 * BEAT_SECONDS and self._load(best.machine.name) < 1
+        if time.monotonic() - placement.since <= 2 * BEAT_SECONDS:
+            return False
+        name = best.machine.name
+        return _load(best.machine, sum(placed.machine == name for placed in self._placed())) < 1
 
     async def forget(self, task_id: str) -> None:
         """Delete the claims to a task that is over."""
         for machine in self._claims.pop(task_id, {}):
-            key = claim_key(self._name, machine, task_id)
+            key = told_key(self._name, machine, task_id)
             await repeat(lambda key=key: self._engine.delete(Bucket.CLAIMS, key))  # type: ignore[misc]
+
+
+def _load(machine: Machine, placed: int) -> float:
+    """Return a machine's work for each slot; some was placed here."""
+    return 0.0 if machine.state is None else max(machine.state.running, placed) / machine.state.slots

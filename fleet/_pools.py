@@ -44,25 +44,36 @@ def pools_of(targets: Iterable[Target], labels: Mapping[str, str]) -> Iterator[t
         yield f"{name}={value}", ""
 
 
+def remote_target(machine: str, target: Target) -> Target:
+    """Return a target of another machine as agents here see it."""
+    form = _remote_form(target, machine)
+    binds = {**form.binds, "target": target.id}
+    return form.model_copy(update={"id": f"{machine}:{target.id}", "binds": binds, "group": "", "machine": machine})
+
+
 def local_target(target: Target) -> Target:
     """Return a local machine's target as agents here see it.
 
     It keeps its id, and the lease that it has with others: on whichever machine, one subtask uses it at a time.
+    """
+    group = f"{LOCAL_POOL}:{target.group}" if target.group else ""
+    return _remote_form(target, LOCAL_POOL).model_copy(update={"pool": target.id, "group": group})
 
-    Args:
-        target: The target, as these machines know it.
+
+def _remote_form(target: Target, root: str) -> Target:
+    """Return a target as RemoteAgents see it.
+
+    Its address begins with a machine or a pool. An application is started there, so here it is worked on like a window.
     """
     is_application = target.kind is TargetKind.APPLICATION
     return target.model_copy(
         update={
             "kind": TargetKind.WINDOW if is_application else target.kind,
             "kinds": (REMOTE,),
-            "address": f"{REMOTE}/{LOCAL_POOL}/{target.address}",
+            "address": f"{REMOTE}/{root}/{target.address}",
             "server": "fleet",
             "binds": {"starts": is_application},
-            "pool": target.id,
             "start": None,
-            "group": f"{LOCAL_POOL}:{target.group}" if target.group else "",
             "takes": {},
             "base": "",
             "copies": is_application,

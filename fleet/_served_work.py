@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import importlib.metadata
 import time
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog
-from callboard.fleet._claims import claim_key, start_claimed
+from callboard.fleet._claims import start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
-from callboard.fleet._narrowed_orders import is_foreign_id, narrowed, refused_targets
+from callboard.fleet._narrowed_orders import is_foreign_id, matches, narrowed, refused_targets
 from callboard.fleet._obedience import Obedience
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._settled_requests import SettledRequests
@@ -29,6 +28,8 @@ from callboard.fleet._work_messages import (
     WorkResult,
     discard_packed,
     pack,
+    signals_key,
+    told_key,
     unpack,
 )
 from callboard.messages import (
@@ -128,9 +129,9 @@ class ServedWork:
             self._call(lambda: self._note(fact))
 
     def _note(self, fact: Fact) -> None:
-        asked = self._asked.get(fact.task_id)
-        if asked is not None:  # it is not over
-            asked.set()
+        event = self._asked.get(fact.task_id)
+        if event is not None:  # it is not over
+            event.set()
             self._settled.add(fact)
 
     @property
@@ -221,9 +222,7 @@ class ServedWork:
     def _offered(self) -> tuple[Target, ...]:
         """Return the targets that other machines may give work. May block."""
         patterns = self._settings.fleet.accept.targets
-        return tuple(
-            target for target in self._targets() if any(fnmatchcase(target.id, pattern) for pattern in patterns)
-        )
+        return tuple(target for target in self._targets() if matches(target.id, patterns))
 
     def _labels(self) -> dict[str, str]:
         """Return the labels: none if not all targets are offered."""
@@ -274,7 +273,7 @@ class ServedWork:
         if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
             in_background(self._finish_with(work, delivery))
             return None
-        key = claim_key(delivery.sender, self._name, task.id)
+        key = told_key(delivery.sender, self._name, task.id)
         if order.claim is not None and not await start_claimed(self._engine, key, task.target or "", order.claim):
             await self._done(delivery)
             return None
@@ -406,7 +405,7 @@ class ServedWork:
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> None:
         """Tell the submitter of a task something."""
-        key = f"{_submitter(task)}.{self._name}.{task.id}"
+        key = told_key(_submitter(task), self._name, task.id)
         body = await repeat(lambda: pack(self._engine, value, task.id, _submitter(task)))
         await repeat(lambda: self._engine.put(bucket, key, body))
 
@@ -444,10 +443,10 @@ class ServedWork:
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Tell the submitter what people are asked here."""
         published: RequestsOfTask | None = None
-        asked = self._asked[task.id]
+        event = self._asked[task.id]
         while True:
-            await asked.wait()
-            asked.clear()
+            await event.wait()
+            event.clear()
             requests = self._told(task, await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals())))
             if requests != published:
                 await self._put(Bucket.REQUESTS, task, requests)
@@ -463,7 +462,7 @@ class ServedWork:
         )
 
     def _signals_key(self, task: Task) -> str:
-        return f"{self._name}.{_submitter(task)}.{task.id}"
+        return signals_key(self._name, _submitter(task), task.id)
 
 
 def _is_same_work(earlier_task: Task, task: Task) -> bool:

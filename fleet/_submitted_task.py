@@ -68,7 +68,7 @@ class SubmittedTask:
     """All that was said to it; None before it was sent."""
     is_sent: bool = False
     """Whether this process has sent it."""
-    told: dict[Bucket, bytes] = field(default_factory=dict)
+    told_values: dict[Bucket, bytes] = field(default_factory=dict)
     """The last that its machine told, as it stands in the engine's buckets."""
     requests: tuple[Question | ApprovalRequest, ...] = ()
     approvals_there: frozenset[str] = frozenset()

@@ -34,6 +34,8 @@ from callboard.fleet._work_messages import (
     WorkResult,
     discard_packed,
     pack,
+    signals_key,
+    told_key,
     unpack,
 )
 from callboard.messages import (
@@ -170,7 +172,7 @@ class SubmittedWork:
     ) -> None:
         if entry is None or entry.value is None:
             return
-        task.told[bucket] = entry.value
+        task.told_values[bucket] = entry.value
         try:
             await take(task, entry.value)
         except (ValueError, DamagedFileError) as error:
@@ -233,10 +235,10 @@ class SubmittedWork:
 
     def _key(self, task: SubmittedTask) -> str:
         """Return the key of what a subtask's machine says."""
-        return f"{self._name}.{task.machine}.{task.task_id}"
+        return told_key(self._name, task.machine, task.task_id)
 
     def _signals_key(self, task: SubmittedTask) -> str:
-        return f"{task.machine}.{self._name}.{task.task_id}"
+        return signals_key(task.machine, self._name, task.task_id)
 
     async def carry_on(self, run: Run, terms: RemoteTerms) -> Question | ApprovalRequest | RemoteEnded:
         """Send a subtask or an answer; return the next request or end.
@@ -345,7 +347,7 @@ class SubmittedWork:
             await self._placements.forget(task.task_id)
         await self._files.discard((*task.files.values(), *task.sent_files))
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
-        for bucket, body in task.told.items():
+        for bucket, body in task.told_values.items():
             await repeat(lambda body=body: discard_packed(self._engine, body))  # type: ignore[misc]
             await repeat(lambda bucket=bucket: self._engine.delete(bucket, key))  # type: ignore[misc]
 

@@ -154,6 +154,16 @@ MOST_INLINE = 200_000
 _AS_FILE = b"file:"
 
 
+def told_key(submitter: str, machine: str, task_id: str) -> str:
+    """Return the key of a machine's words and claim to a task."""
+    return f"{submitter}.{machine}.{task_id}"
+
+
+def signals_key(machine: str, submitter: str, task_id: str) -> str:
+    """Return the key of what a submitter says to a task."""
+    return f"{machine}.{submitter}.{task_id}"
+
+
 async def pack(engine: FleetEngine, value: Value, owner: str, reader: str = "") -> bytes:
     """Encode a value for another machine, or for all.
 
