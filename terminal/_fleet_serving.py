@@ -152,7 +152,7 @@ def _served(
     while not supervisor.drain(_TICK):
         if people is not None:
             people.poll()
-        if count != (count := _open_tasks(supervisor)):
+        if count != (count := _open_tasks(supervisor)) and count:  # none: work is being begun
             yield f"drains: waits for {numbered(count, 'task')} of other machines; Ctrl-C again stops at once"
     yield "drained: no task of other machines is open"
 

@@ -448,6 +448,7 @@ def test_a_tab_whose_page_crashes_is_empty_and_usable(surface, shop, run, tabs_o
     tab_id = run(surface._browser.new_tab("one")).id
     opened = next(opened for opened in tabs_of(surface) if opened.target.id == tab_id)
     opened.do("open", address=f"{shop.url}/order?item=cup")
+    opened.look()  # the page's own record of its address has come by then
     opened.tab.is_repeatable = repeatable
     page = opened.tab.page
     page.once("crash", lambda _: crash.cancel())
