@@ -8,8 +8,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.text import Text
-
 from callboard.config import Settings
 from callboard.messages import EventName, Outcome, agent_kind
 from callboard.supervisor import Supervisor
@@ -121,13 +119,22 @@ def serve_fleet(console: Console, path: Path | None, changes: dict[str, Any]) ->
         people = ServingPeople(console, supervisor) if is_attended else None
         try:
             for line in _served(supervisor, signals, unfinished, people):
-                console.print(Text(plain(line)), soft_wrap=True)
+                _write_line(console, line)
         except (KeyboardInterrupt, SystemExit):
             kept = len(supervisor.pending())
             supervisor.stop(STOP_SECONDS)
             them = "it" if kept == 1 else "them"
             console.print(f"stopped; the journal keeps {numbered(kept, 'task')}, and the next start resumes {them}")
             raise
+
+
+def _write_line(console: Console, line: str) -> None:
+    """Write a line once, also if a signal ends the program meanwhile.
+
+    `Console.print` keeps what it has written until it returns, and would write it again with the next line.
+    """
+    console.file.write(f"{plain(line)}\n")
+    console.file.flush()
 
 
 def _served(

@@ -568,6 +568,17 @@ def test_machine_that_is_away_is_told_with_the_work_that_waits(fleet, monkeypatc
     wait_for(lambda: (EventName.MACHINE_BACK, "finance-3") in [(name, machine) for name, machine, _ in told])
 
 
+class CountingEngine(MemoryEngine):
+    """An engine that counts how often work was waited for."""
+
+    receptions = 0
+
+    async def receive(self, queue):
+        """Wait for the next piece of work."""
+        self.receptions += 1
+        return await super().receive(queue)
+
+
 def test_drain_waits_for_begun_work_and_begins_no_more(fleet):
     gate = threading.Event()
 
@@ -575,10 +586,11 @@ def test_drain_waits_for_begun_work_and_begins_no_more(fleet):
         gate.wait(PATIENCE)
         return worker(request)
 
-    served = fleet.machine("finance-3", app=there)
+    engine = CountingEngine(fleet.hub, "finance-3")
+    served = fleet.machine("finance-3", app=there, engine=engine)
     here = fleet.machine("desk", serves=False)
     first = fleet.submit(here, lone(REMOTE_WINDOW, request="first"))
-    wait_for(served.pending)
+    wait_for(lambda: engine.receptions == 2)  # the next work is waited for
     assert not served.drain(0.2)
     gate.set()
     assert served.drain(PATIENCE)
