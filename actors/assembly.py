@@ -290,6 +290,8 @@ class Assembly:
         except BaseException:
             self.stop(STOP_SECONDS)
             raise
+        if self.fleet is not None:
+            self.fleet.sweep(lambda: [handle.task_id for handle in self.submission.pending()])
         if self.settings.fleet.serve:
             self.serve()
 

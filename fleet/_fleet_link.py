@@ -16,7 +16,7 @@ from callboard.fleet._remote_targets import RemoteTargets
 from callboard.fleet._served_work import ServedWork
 from callboard.fleet._submitted_work import SubmittedWork
 from callboard.fleet._task_files import TaskFiles
-from callboard.messages import ANY_MACHINE, EventName, SettingsError
+from callboard.messages import ANY_MACHINE, EventName, SettingsError, SupervisorStoppedError
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -155,6 +155,19 @@ class FleetLink:
     def abandon(self, task_id: str) -> None:
         """Do not wait for a cancelled task's subtasks elsewhere."""
         self._loop.call(lambda: self.submitted.abandon(task_id))
+
+    def sweep(self, unfinished: Callable[[], Iterable[str]]) -> None:
+        """Delete from now on what the engine keeps of subtasks that are over.
+
+        Args:
+            unfinished: Returns the ids of the tasks here that are not over. It may block.
+        """
+        self._start(lambda: self._sweep(unfinished))
+
+    async def _sweep(self, unfinished: Callable[[], Iterable[str]]) -> None:
+        with contextlib.suppress(SupervisorStoppedError):
+            await self.submitted.sweep(unfinished)
+        await asyncio.Event().wait()  # it is stopped, and this is cancelled soon
 
     def serve(
         self,

@@ -59,7 +59,7 @@ class Placements:
     """
 
     def __init__(self, engine: FleetEngine, name: str, machines: Machines, on_change: Callable[[str], None]) -> None:
-        """Create it; `on_change` is called with a task whose claim changed."""
+        """Create it; `on_change` is called with the key of a claim that changed."""
         self._engine = engine
         self._name = name
         self._machines = machines
@@ -91,7 +91,7 @@ class Placements:
             return  # a machine that writes into a claim that it has lost
         if placement is None or placement.revision < entry.revision:
             self._put(machine, task_id, Claim.model_validate_json(entry.value), entry.revision)
-            self._on_change(task_id)
+            self._on_change(entry.key)
 
     def _put(self, machine: str, task_id: str, claim: Claim, revision: int) -> Placement:
         placement = Placement(machine, claim, revision)
@@ -185,6 +185,13 @@ class Placements:
             return False
         name = best.machine.name
         return _load(best.machine, sum(placed.machine == name for placed in self._placed())) < 1
+
+    def drop(self, task_id: str, machine: str) -> None:
+        """Forget a machine's claim that was deleted."""
+        claims = self._claims.get(task_id, {})
+        claims.pop(machine, None)
+        if not claims:
+            self._claims.pop(task_id, None)
 
     async def forget(self, task_id: str) -> None:
         """Delete the claims to a task that is over."""

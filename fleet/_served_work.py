@@ -271,7 +271,7 @@ class ServedWork:
         task = order.task
         work = self._works.get(task.id)
         if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
-            in_background(self._finish_with(work, delivery))
+            in_background(self._finish_with(work, delivery, order))
             return None
         key = told_key(delivery.sender, self._name, task.id)
         if order.claim is not None and not await start_claimed(self._engine, key, task.target or "", order.claim):
@@ -283,10 +283,10 @@ class ServedWork:
             self._forget(task)
             if begun is not None:
                 await self._publish_result(task, begun)
-            await self._done(delivery)
+            await self._done(delivery, order)
             return None
         work = self._begin(task, begun, signals)
-        in_background(self._finish_with(work, delivery))
+        in_background(self._finish_with(work, delivery, order))
         return work
 
     async def _ordered(self, delivery: Delivery) -> WorkOrder | None:
@@ -360,22 +360,25 @@ class ServedWork:
         self._settled.forget(task.id)
         self._signals_of.pop(self._signals_key(task), None)
 
-    async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery) -> None:
+    async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery, order: WorkOrder) -> None:
         """Keep a delivery while its work goes on, then remove it."""
         while not work.done():
             if not (await asyncio.wait({work}, timeout=BEAT_SECONDS))[0]:
                 with contextlib.suppress(EngineAwayError):
                     await delivery.keep()
         if not work.cancelled() and work.exception() is None:
-            await self._done(delivery)
+            await self._done(delivery, order)
 
-    async def _done(self, delivery: Delivery) -> None:
+    async def _done(self, delivery: Delivery, order: WorkOrder | None = None) -> None:
         """Remove a delivery from the queue, with the file of its work.
 
-        If that fails, the work is delivered again, and known then: a server that was killed may never answer for a
-        delivery of before.
+        With an order that is over, its files are deleted: its submitter may have given it up, or be killed. If that
+        fails, the work is delivered again, and known then: a server that was killed may never answer for a delivery of
+        before.
         """
         with contextlib.suppress(EngineAwayError):
+            if order is not None:
+                await self._files.discard(sent_by(order.files, delivery.sender, order.task.id).values())
             await delivery.done()
             await discard_packed(self._engine, delivery.body)
 
@@ -403,11 +406,12 @@ class ServedWork:
         files = await self._files.send(result.artifacts, task.id, _submitter(task))
         await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files, settled=self._settled.of(task.id)))
 
-    async def _put(self, bucket: Bucket, task: Task, value: Value) -> None:
-        """Tell the submitter of a task something."""
+    async def _put(self, bucket: Bucket, task: Task, value: Value) -> bytes:
+        """Tell the submitter of a task something, and return it as it was encoded."""
         key = told_key(_submitter(task), self._name, task.id)
         body = await repeat(lambda: pack(self._engine, value, task.id, _submitter(task)))
         await repeat(lambda: self._engine.put(bucket, key, body))
+        return body
 
     async def _signals(self, task: Task) -> TaskSignals | None:
         """Return what the submitter said; None once it has the result.
@@ -443,14 +447,17 @@ class ServedWork:
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Tell the submitter what people are asked here."""
         published: RequestsOfTask | None = None
+        former_body = b""
         event = self._asked[task.id]
         while True:
             await event.wait()
             event.clear()
             requests = self._told(task, await asyncio.to_thread(lambda: (*handle.questions(), *handle.approvals())))
             if requests != published:
-                await self._put(Bucket.REQUESTS, task, requests)
-                published = requests
+                body, published = await self._put(Bucket.REQUESTS, task, requests), requests
+                if former_body != body:
+                    await repeat(lambda body=former_body: discard_packed(self._engine, body))  # type: ignore[misc]
+                former_body = body
 
     def _told(self, task: Task, requests: tuple[Request, ...]) -> RequestsOfTask:
         """Separate the requests that are answered here from the submitter's."""

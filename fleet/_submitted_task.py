@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.processing import RemoteTerms
-    from callboard.fleet._engine import Bucket, StoredFile
+    from callboard.fleet._engine import Bucket, BucketEntry, StoredFile
     from callboard.fleet._placements import Placement
     from callboard.fleet._work_messages import Settled, TaskSignals
     from callboard.messages import Assign, Target
@@ -68,7 +68,7 @@ class SubmittedTask:
     """All that was said to it; None before it was sent."""
     is_sent: bool = False
     """Whether this process has sent it."""
-    told_values: dict[Bucket, bytes] = field(default_factory=dict)
+    told_entries: dict[Bucket, BucketEntry] = field(default_factory=dict)
     """The last that its machine told, as it stands in the engine's buckets."""
     requests: tuple[Question | ApprovalRequest, ...] = ()
     approvals_there: frozenset[str] = frozenset()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing import RemoteTerms
@@ -26,6 +25,7 @@ from callboard.fleet._submitted_task import (
     task_there,
     unknown_end,
 )
+from callboard.fleet._sweep import SubtaskIds, Sweep
 from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
     RequestsOfTask,
@@ -55,7 +55,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from callboard.actors.processing import AnsweredElsewhere
     from callboard.actors.states import Run
@@ -138,6 +138,15 @@ class SubmittedWork:
         self._tasks: dict[str, SubmittedTask] = {}
         """The subtasks, by their ids on the other machines."""
         self._placements = Placements(engine, own_name.name, machines, self._claim_changed)
+        self._ids = SubtaskIds(own_name)
+        self._sweep = Sweep(
+            engine,
+            own_name.name,
+            self._ids,
+            files=files,
+            placements=self._placements,
+            is_known=self._tasks.__contains__,
+        )
         self._abandoned: set[str] = set()
         """The tasks here whose subtasks are not waited for after a cancel."""
 
@@ -153,14 +162,25 @@ class SubmittedWork:
             group.create_task(self._watch(Bucket.RESULTS, self._take_result))
             group.create_task(self._placements.watch())
 
-    def _claim_changed(self, task_id: str) -> None:
-        if task_id in self._tasks:
-            self._tasks[task_id].changed.set()
+    async def sweep(self, unfinished: Callable[[], Iterable[str]]) -> None:
+        """Delete what is left of subtasks that are over, until it is cancelled."""
+        await self._sweep.run(unfinished)
+
+    def _claim_changed(self, key: str) -> None:
+        task = self._tasks.get(key.rpartition(".")[2])
+        if task is None:
+            self._sweep.add(key)
+        else:
+            task.changed.set()
 
     async def _watch(self, bucket: Bucket, take: Callable[[SubmittedTask, bytes], Awaitable[None]]) -> None:
         async for entry in self._engine.watch(bucket, self._name):
-            task = None if entry is None else self._tasks.get(entry.key.rpartition(".")[2])
-            if task is not None and entry is not None and entry.key == self._key(task):  # of its machine alone
+            if entry is None or entry.value is None:
+                continue
+            task = self._tasks.get(entry.key.rpartition(".")[2])
+            if task is None:
+                self._sweep.add(entry.key)
+            elif entry.key == self._key(task):  # of its machine alone
                 await self._take(task, bucket, entry, take)
 
     async def _take(
@@ -172,15 +192,24 @@ class SubmittedWork:
     ) -> None:
         if entry is None or entry.value is None:
             return
-        task.told_values[bucket] = entry.value
+        former, task.told_entries[bucket] = task.told_entries.get(bucket), entry
+        if former is not None and former.revision < entry.revision and former.value != entry.value:
+            in_background(repeat(lambda: discard_packed(self._engine, former.value or b"")))
         try:
             await take(task, entry.value)
         except (ValueError, DamagedFileError) as error:
+            if await self._is_outdated(bucket, entry):
+                return
             _log.warning("what the machine %s says of %s can't be read: %s", task.machine, task.task_id, error)
             return
         if task.waits_for is not None and task.waits_for[0] not in {request.id for request in task.requests}:
             self._withdraw(task)
         task.changed.set()
+
+    async def _is_outdated(self, bucket: Bucket, entry: BucketEntry) -> bool:
+        """Return whether an entry was replaced: the file of its value may be deleted then."""
+        last = await self._entry(bucket, entry.key)
+        return last is None or last.revision != entry.revision
 
     def _withdraw(self, task: SubmittedTask) -> None:
         """Withdraw the request that a person is asked here."""
@@ -218,8 +247,7 @@ class SubmittedWork:
         target = assign.target
         pool, binds = ("", {}) if target is None else (target.pool, target.binds)
         machine = ANY_MACHINE if pool or target is None else target.machine
-        source = f"{self._name}/{self._own_name.identity}/{assign.run_id}"
-        task_id = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+        task_id = self._ids.id_of(assign.task_id, assign.run_id)
         task = SubmittedTask(
             machine,
             task_id,
@@ -347,8 +375,8 @@ class SubmittedWork:
             await self._placements.forget(task.task_id)
         await self._files.discard((*task.files.values(), *task.sent_files))
         await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
-        for bucket, body in task.told_values.items():
-            await repeat(lambda body=body: discard_packed(self._engine, body))  # type: ignore[misc]
+        for bucket, entry in task.told_entries.items():
+            await repeat(lambda body=entry.value or b"": discard_packed(self._engine, body))  # type: ignore[misc]
             await repeat(lambda bucket=bucket: self._engine.delete(bucket, key))  # type: ignore[misc]
 
     async def _known(self, assign: Assign) -> SubmittedTask:

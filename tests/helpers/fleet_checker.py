@@ -108,8 +108,9 @@ def _journal_problems(
         if len(subtasks) != len(parts):
             yield f"{task['id']} has other subtasks than {parts}"
         for end in subtasks:
-            source = f"{name}/{identity}/{end.run_id}"
-            id_there = f"r-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+            source = f"{name}/{identity}"
+            parts_of_id = (source, 8), (f"{source}/task/{task['id']}", 12), (f"{source}/{end.run_id}", 16)
+            id_there = "r-" + "".join(hashlib.sha256(text.encode()).hexdigest()[:size] for text, size in parts_of_id)
             if (places := [place for place, task_id in results if task_id == id_there]) != [end.machine]:
                 yield f"{task['id']} of {end.machine} is in the journals of {places}"
             theirs = results.get((end.machine, id_there))
