@@ -96,8 +96,11 @@ def print_result(
     facts += [("undo", undo)] if undo else []
     facts += [("history", history)] if history else []
     for name, text in facts:  # paths and commands are not wrapped, so that people can copy them
-        label = Text(f"{name:<{_LABEL}}", style="dim")
-        console.print(label.append(plain(text), style="default"), soft_wrap=name in _WHOLE)
+        line = Text(f"{name:<{_LABEL}}", style="dim").append(plain(text), style="default")
+        if name in _WHOLE:
+            console.print(line, soft_wrap=True)
+        else:
+            print_hanging(console, line, 0)
 
 
 def _planned(action: PlannedAction) -> str:
@@ -135,7 +138,7 @@ def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) 
     ended = f"the trial run ended as {ending(result.outcome)}"
     console.print(f"\n{numbered(len(verdicts), 'action')}; {ended}")
     for reason in _reasons(result):
-        console.print(Text("because ", style="dim").append(plain(reason), "default"))
+        print_hanging(console, Text("because ", style="dim").append(plain(reason), "default"), 0)
 
 
 def _reasons(result: TaskResult) -> list[str]:

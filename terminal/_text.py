@@ -6,19 +6,21 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from callboard.messages import REMOTE, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 GOOD, BAD = "green", "bold red"
 
 _NARROWEST = 20
 """The smallest width of a text, in columns, however narrow the terminal is."""
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
+_WORD = re.compile(r"\s*\S+\s*")
 
 
 def plain(text: str) -> str:
@@ -59,12 +61,26 @@ def terminal(*, quiet: bool = False) -> Console:
 def print_hanging(console: Console, text: Text, indent: int, hanging: int = 0) -> None:
     """Print a text, wrapped to the terminal, with a hanging indent.
 
-    All lines have an indent, and all but the first a deeper one.
+    All lines have an indent, and all but the first a deeper one. A word that is wider than a line stays whole: a path
+    can be copied, and found in a file.
     """
     text.rstrip()
-    for number, line in enumerate(text.wrap(console, max(_NARROWEST, console.width - indent - hanging))):
+    width = max(_NARROWEST, console.width - indent - hanging)
+    for number, line in enumerate(_lines(text, width)):
         line.rstrip()
-        console.print(Text(" " * (indent + (hanging if number else 0))).append_text(line))
+        console.print(Text(" " * (indent + (hanging if number else 0))).append_text(line), soft_wrap=True)
+
+
+def _lines(text: Text, width: int) -> Iterator[Text]:
+    """Yield the lines of a text, divided between words."""
+    for line in text.split(allow_blank=True):
+        offsets, length = [], 0
+        for word in _WORD.finditer(line.plain):
+            if length and length + cell_len(word[0].rstrip()) > width:
+                offsets.append(word.start())
+                length = 0
+            length += cell_len(word[0])
+        yield from line.divide(offsets)
 
 
 def listed(value: object) -> list[object]:
