@@ -7,6 +7,7 @@ import contextlib
 import importlib.metadata
 import time
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from callboard.config import HostLog
 from callboard.fleet._claims import start_claimed
@@ -45,7 +46,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
@@ -117,6 +118,8 @@ class ServedWork:
         """Events that are set when other requests of a task may be open, by its id."""
         self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
         """What submitters said that is still to be done, by the keys of their tasks."""
+        self._begin_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """The locks that are held while a task is begun, by its target."""
         self._taking = asyncio.Lock()
         """Held while a piece of work is begun."""
         self._is_draining = False
@@ -145,7 +148,7 @@ class ServedWork:
             async with asyncio.TaskGroup() as group:
                 for handle in await asyncio.to_thread(self._submitting.pending):
                     if handle.task.origin is not None:
-                        self._begin(handle.task)
+                        self._begin(handle.task, self._resume(handle.task))
                 group.create_task(self._publish())
                 group.create_task(self._watch_signals())
                 group.create_task(self._receive())
@@ -277,17 +280,33 @@ class ServedWork:
         if order.claim is not None and not await start_claimed(self._engine, key, task.target or "", order.claim):
             await self._done(delivery)
             return None
-        signals = await self._signals(task)
-        begun = await self._begun(task, order.files, signals)
-        if begun is None or isinstance(begun, TaskResult):
-            self._forget(task)
-            if begun is not None:
-                await self._publish_result(task, begun)
-            await self._done(delivery, order)
-            return None
-        work = self._begin(task, begun, signals)
+        work = self._begin(task, self._do_ordered(task, order.files, await self._signals(task)))
         in_background(self._finish_with(work, delivery, order))
         return work
+
+    async def _do_ordered(self, task: Task, files: Mapping[str, StoredFile], signals: TaskSignals | None) -> None:
+        """Begin a task that was delivered, and see it to its end.
+
+        Tasks of one target begin in the order of the queue. The files of others do not hold them up.
+        """
+        if signals is not None:
+            signals = await self._resumed(task, signals)
+        new_lock = asyncio.Lock()
+        async with self._begin_locks.setdefault(task.target, new_lock) if task.target else new_lock:
+            begun = await self._begun(task, files, signals)
+        if isinstance(begun, TaskResult):
+            await self._publish_result(task, begun)
+        elif begun is not None:
+            await self._do(task, begun, signals)
+
+    async def _resumed(self, task: Task, signals: TaskSignals) -> TaskSignals:
+        """Wait while the submitter pauses a task that has not begun."""
+        while signals.paused and signals.cancel is None:
+            entry = await self._signals_of[self._signals_key(task)].get()
+            if entry.value is None:
+                return signals.model_copy(update={"cancel": "its submitter has given it up"})
+            signals = TaskSignals.model_validate_json(entry.value)
+        return signals
 
     async def _ordered(self, delivery: Delivery) -> WorkOrder | None:
         """Return a delivery's work under this machine's terms, if it is valid."""
@@ -327,23 +346,17 @@ class ServedWork:
                 return _not_begun(task, Outcome.FAILED, Cause(reason=reason))
         try:
             paths = await self._files.take_in(sent_by(files, _submitter(task), task.id), task.id)
-            self.task_ids.add(task.id)  # before its first step
-            self._asked[task.id] = asyncio.Event()
             return await asyncio.to_thread(self._submitting.submit, self._files.with_files(task, paths, self._name))
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
             return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
 
-    def _begin(
-        self, task: Task, handle: TaskHandle[Any] | None = None, signals: TaskSignals | None = None
-    ) -> asyncio.Task[None]:
-        if task.id not in self._asked:  # it is of an earlier process, and may have asked something
-            self._asked[task.id] = asyncio.Event()
-            self._asked[task.id].set()
-        work = asyncio.get_running_loop().create_task(self._do(task, handle, signals))
+    def _begin(self, task: Task, doing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        self._asked[task.id] = asyncio.Event()
+        work = asyncio.get_running_loop().create_task(doing)
         self._works[task.id] = work
-        self.task_ids.add(task.id)
+        self.task_ids.add(task.id)  # before its first step
         work.add_done_callback(lambda _: self._end(task, work))
         return work
 
@@ -382,14 +395,18 @@ class ServedWork:
             await delivery.done()
             await discard_packed(self._engine, delivery.body)
 
-    async def _do(self, task: Task, handle: TaskHandle[Any] | None, signals: TaskSignals | None) -> None:
+    async def _resume(self, task: Task) -> None:
+        """See a task of an earlier process to its end: it waits until its submitter was asked."""
+        self._asked[task.id].set()  # it may have asked something
+        handle = await asyncio.to_thread(self._submitting.handle, task.id)
+        signals = await self._signals(task)
+        if signals is not None and signals.cancel is not None:
+            await asyncio.to_thread(handle.cancel, signals.cancel)
+        await asyncio.to_thread(self._submitting.confirm, task.id)
+        await self._do(task, handle, signals)
+
+    async def _do(self, task: Task, handle: TaskHandle[Any], signals: TaskSignals | None) -> None:
         """See a task to its end, with what its submitter says."""
-        if handle is None:  # it is of an earlier process, and waits until its submitter was asked
-            handle = await asyncio.to_thread(self._submitting.handle, task.id)
-            signals = await self._signals(task)
-            if signals is not None and signals.cancel is not None:
-                await asyncio.to_thread(handle.cancel, signals.cancel)
-            await asyncio.to_thread(self._submitting.confirm, task.id)
         helpers = [
             asyncio.ensure_future(self._follow_signals(task, handle, signals)),
             asyncio.ensure_future(self._publish_requests(task, handle)),

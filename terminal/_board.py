@@ -64,10 +64,17 @@ class AgentRow:
     """The number of the subtask; 0 for a HostAgent's round."""
     after: tuple[int, ...] = ()
     """The numbers of the subtasks that it comes after."""
+    machine: str = ""
+    """The other machine that was chosen for it, or that did it."""
     state: str = ""
     step: int = 0
     ended: float | None = None
     ok: bool | None = None
+
+    @property
+    def label(self) -> str:
+        """The agent and its machine."""
+        return agent_label(self.agent, self.machine)
 
     @property
     def style(self) -> str:
@@ -121,14 +128,15 @@ class TaskDisplay:
             }
         self.last = event.at
         if event.run_id and event.name is not EventName.MESSAGE_STALE:
-            row = self.rows.get(event.run_id) or AgentRow(event.agent, self.request, event.at, event.number)
-            self.rows[event.run_id] = _advanced(row, event)
+            former = self.rows.get(event.run_id) or AgentRow(event.agent, self.request, event.at, event.number)
+            self.rows[event.run_id] = _advanced(former, event)
         description = _described(event)
         if not description:
             return None
         line = Text(f"{event.at - self.started:8.2f} s  ", style="dim")
         number = f"{event.number} " if event.number and self._has_numbers else ""
-        agent = agent_label(event.agent) or "supervisor"
+        row = self.rows.get(event.run_id)
+        agent = agent_label(event.agent, "" if row is None else row.machine) or "supervisor"
         line.append(f"{number}{agent}  ", style="cyan").append(cut(plain(description)))
         self.lines = [*self.lines, line][-_SHOWN_LINES:]
         return line
@@ -167,7 +175,7 @@ class TaskDisplay:
     def _list(self, rows: Iterable[AgentRow], now: float) -> Group:
         lines: list[RenderableType] = []
         for row in rows:
-            head = Text(agent_label(row.agent), style="cyan", overflow="fold")
+            head = Text(row.label, style="cyan", overflow="fold")
             head.append(f"  {self._state(row)}", row.style)
             if row.started is not None:
                 head.append(f"  {row.steps}, {row.elapsed(now)}", style="default")
@@ -183,7 +191,7 @@ class TaskDisplay:
         table.add_column("elapsed", justify="right", no_wrap=True)
         for row in rows:
             state, step = Text(self._state(row), row.style), "" if row.started is None else str(row.step)
-            table.add_row(agent_label(row.agent), state, Text(self._request(row)), step, row.elapsed(now))
+            table.add_row(row.label, state, Text(self._request(row)), step, row.elapsed(now))
         return table
 
     def _state(self, row: AgentRow) -> str:
@@ -239,9 +247,15 @@ def _advanced(row: AgentRow, event: Event) -> AgentRow:
             return replace(row, state=str(data["target"]))
         case EventName.STEP_STARTED if event.step is not None:
             return replace(row, step=event.step)
+        case EventName.MACHINE_CHOSEN:
+            return replace(row, machine=str(data["machine"]))
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
             outcome = str(data["outcome"])
-            return replace(row, state=outcome, ended=event.at, ok=outcome == Outcome.FINISHED.value)
+            row = replace(row, state=outcome, ended=event.at, ok=outcome == Outcome.FINISHED.value)
+            there, steps = data.get("machine"), data.get("steps")  # its steps there have no events here
+            if there and isinstance(there, str) and isinstance(steps, int):
+                row = replace(row, machine=there, step=steps)
+            return row
         case _:
             return row
 
@@ -276,6 +290,8 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0912 - one match, a case 
             return described_event(event)
         case EventName.JUDGE_ANSWERED:
             return judged_event(event)
+        case EventName.MACHINE_CHOSEN:
+            return f"is given to the machine {data['machine']}"
         case EventName.MACHINE_AWAY:
             reason = "was stopped" if data["stopped"] else f"is away: no sign for {data['seconds']:g} s"
             return f"the machine {data['machine']} {reason}; its work waits for it"

@@ -46,7 +46,7 @@ from callboard.terminal._journals import (
 from callboard.terminal._people import asked
 from callboard.terminal._results import print_head, print_result
 from callboard.terminal._task_history import history_of
-from callboard.terminal._text import BAD, GOOD, agent_label, plain
+from callboard.terminal._text import BAD, GOOD, agent_label, numbered, plain, wrapped
 from callboard.terminal._timeline import print_chart
 from callboard.terminal._undo_commands import undo_command
 
@@ -146,7 +146,7 @@ def _print_below(console: Console, line: Line) -> None:
 
 def _print_beside(console: Console, margin: str, text: Text) -> None:
     """Print a text of any number of lines beside a margin."""
-    for number, line in enumerate(text.wrap(console, max(_NARROWEST, console.width - len(margin)))):
+    for number, line in enumerate(wrapped(text, max(_NARROWEST, console.width - len(margin)))):
         line.rstrip()
         console.print(Text(margin if number == 0 else " " * len(margin), style="dim").append_text(line), soft_wrap=True)
 
@@ -166,7 +166,8 @@ def _lines(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one mat
             yield from _causes(message.causes)
             yield from (line for result in message.results for line in _result(None, result))
         case SubtaskEnding(result=result):
-            yield f"ends subtask {result.number}: {result.outcome.value}", GOOD if not result.causes else BAD
+            there = f" on {result.machine}, {numbered(result.usage.steps, 'step')}" if result.machine else ""
+            yield f"ends subtask {result.number}: {result.outcome.value}{there}", GOOD if not result.causes else BAD
             yield from _causes(result.causes)
         case RoundEnding():
             yield f"ends its round: {message.outcome.value}", GOOD if not message.causes else BAD

@@ -31,13 +31,16 @@ def plain(text: str) -> str:
     return visible(_SPACE.sub(" ", text))
 
 
-def agent_label(address: str) -> str:
-    """Format an agent's address for people, with another machine in front."""
+def agent_label(address: str, machine: str = "") -> str:
+    """Format an agent's address for people, with another machine in front.
+
+    It is the one that was chosen, for work that any machine may do.
+    """
     kind, _, address_there = address.partition("/")
     if kind != REMOTE:
         return plain(address)
-    machine, _, agent = address_there.partition("/")
-    return on_machine(machine, agent)
+    group, _, agent = address_there.partition("/")
+    return on_machine(machine or group, agent)
 
 
 def on_machine(machine: str, name: str) -> str:
@@ -66,12 +69,12 @@ def print_hanging(console: Console, text: Text, indent: int, hanging: int = 0) -
     """
     text.rstrip()
     width = max(_NARROWEST, console.width - indent - hanging)
-    for number, line in enumerate(_lines(text, width)):
+    for number, line in enumerate(wrapped(text, width)):
         line.rstrip()
         console.print(Text(" " * (indent + (hanging if number else 0))).append_text(line), soft_wrap=True)
 
 
-def _lines(text: Text, width: int) -> Iterator[Text]:
+def wrapped(text: Text, width: int) -> Iterator[Text]:
     """Yield the lines of a text, divided between words."""
     for line in text.split(allow_blank=True):
         offsets, length = [], 0

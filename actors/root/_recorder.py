@@ -126,6 +126,8 @@ class Recorder:
             outcome=result.outcome.value,
             causes=[cause.reason for cause in result.causes],
             duration=result.usage.seconds,
+            machine=result.machine,
+            steps=result.usage.steps,
         )
 
     def stale(self, message: Assign | AssignGroup | SubtaskEnding | RoundEnding | Question | ApprovalRequest) -> None:

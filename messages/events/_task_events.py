@@ -143,3 +143,7 @@ class SubtaskEnded(TypedEvent):
     """Its outcome."""
     causes: Datum[tuple[str, ...]]
     """Why it did not finish, the nearest cause first."""
+    machine: Datum[str] = ""
+    """The machine that did it; empty for this one."""
+    steps: Datum[int] = 0
+    """The number of its steps."""

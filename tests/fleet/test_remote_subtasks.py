@@ -12,6 +12,7 @@ import pytest
 from callboard import EventName, Outcome, Task
 from callboard.fleet import Bucket, EngineAwayError, MemoryEngine
 from callboard.fleet._memory_engine import MemoryDelivery
+from callboard.fleet._work_messages import MachineState
 from callboard.journal import JournalReader
 from callboard.messages import UNATTENDED, Answer, ApprovalAnswer, RequestExpired
 from callboard.testing import MemoryServer, assert_replays
@@ -487,6 +488,42 @@ def test_pause_and_resume_hold_on_the_other_machine(fleet):
     assert handle.resume()
     assert handle.result(PATIENCE).ok
     assert [text for _, _, text in surface.effects] == ["sum"]
+
+
+def running(fleet, name):
+    """Return the number of tasks of others that a machine says it has."""
+    state = fleet.hub.get(Bucket.MACHINES, f"{name}.state")
+    return MachineState.model_validate_json(state.value).running
+
+
+@pytest.mark.parametrize("is_resumed", [True, False])
+def test_pause_before_the_machine_begins_holds_back_its_first_model_call(fleet, is_resumed):
+    surface, requests = MemoryServer(MemoryServer.window("finance-3")), []
+
+    def there(request):
+        requests.append(request.request)
+        return worker(request)
+
+    served = fleet.machine("finance-3", surface=surface, app=there)
+    here = fleet.machine("desk", serves=False)
+    wait_for(lambda: [target for target in here.targets() if target.machine])
+    served.stop()
+    handle = here.submit(lone(REMOTE_WINDOW, request="sum"))
+    wait_for(lambda: fleet.hub.queues["finance-3"])
+    handle.pause()
+    wait_for(lambda: any(b'"paused":true' in (entry.value or b"") for entry in fleet.hub.entries.values()))
+    back = fleet.machine("finance-3", surface=surface, app=there)
+    wait_for(lambda: running(fleet, "finance-3"))
+    assert (requests, back.status().tasks) == ([], ())
+    if is_resumed:
+        assert handle.resume()
+        assert handle.result(PATIENCE).ok
+        assert [text for _, _, text in surface.effects] == ["sum"]
+    else:
+        assert handle.cancel("no more")
+        assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+        assert requests == []
+    wait_for(lambda: not fleet.hub.queues["finance-3"] and not live_keys(fleet.hub))
 
 
 def test_subtask_is_resumed_though_its_submitter_restarted_meanwhile(fleet, until):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import threading
 from pathlib import Path
 
 import pytest
 
 from callboard import Task
-from callboard.fleet import StoredFile
+from callboard.fleet import MemoryEngine, StoredFile
 from callboard.surface import Effect, committing, tool
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE, call, wait_for
+from support import FINISH, PATIENCE, append, call, wait_for
 
 
 class Desk(MemoryServer):
@@ -119,6 +121,42 @@ def test_file_that_a_machine_made_is_not_sent_back_to_it(fleet, machines, tmp_pa
     here = machines("desk", host=host_of((target, "make"), (target, "read")), serves=False)
     result = run(fleet, here, Task(request="x"))
     assert result.output == f"{tmp_path / 'finance-3' / 'report.txt'}: 42 pieces"
+
+
+class SlowFiles(MemoryEngine):
+    """An engine that loads files once it may."""
+
+    def __init__(self, hub, name):
+        super().__init__(hub, name)
+        self.asked, self.may = threading.Event(), threading.Event()
+
+    async def load(self, file, path):
+        """Load a file."""
+        self.asked.set()
+        assert await asyncio.to_thread(self.may.wait, PATIENCE)
+        await super().load(file, path)
+
+
+def test_a_large_file_holds_up_no_work_on_other_targets(fleet, machines):
+    windows = MemoryServer.window("chart"), MemoryServer.window("notes")
+    surface, engine = MemoryServer(*windows), SlowFiles(fleet.hub, "office-1")
+
+    def append_once(request):
+        return FINISH if request.step == 2 else append(request.request)
+
+    fleet.machine("office-1", surface=surface, app=append_once, engine=engine)
+    assigned = ("memo:desk", "make"), ("office-1:memo:chart", "with a file")
+    here = machines("desk", host=host_of(*assigned), serves=False)
+    wait_for(lambda: {target.machine for target in here.targets()} >= {"office-1"})
+    slow = here.submit(Task(request="x"))
+    assert engine.asked.wait(PATIENCE)
+    same = here.submit(Task(request="the same target", target="office-1:memo:chart"))
+    assert here.submit(Task(request="another target", target="office-1:memo:notes")).result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["another target"]
+    engine.may.set()
+    assert slow.result(PATIENCE).ok
+    assert same.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["another target", "with a file", "the same target"]
 
 
 def test_file_in_the_inbox_is_never_replaced(fleet, machines, tmp_path):

@@ -568,6 +568,18 @@ def board() -> TaskDisplay:
     return board
 
 
+def test_the_display_names_the_machine_that_was_chosen_with_its_steps(board: TaskDisplay) -> None:
+    there, sign = "remote/any/excel", "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
+    board.see(at(6, EventName.SUBTASK_ASSIGNED, 3, there, request="sum it"))
+    assert any(f"any {sign} excel" in line for line in drawn(board, 9))
+    told = board.see(at(7, EventName.MACHINE_CHOSEN, 3, there, machine="office-2", target="app/excel"))
+    assert str(told).endswith(f"3 office-2 {sign} excel  is given to the machine office-2")
+    ended = {"outcome": "finished", "causes": [], "machine": "office-2", "steps": 4}
+    board.see(at(9, EventName.SUBTASK_ENDED, 3, there, **ended))
+    rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in drawn(board, 9)]
+    assert [f"office-2 {sign} excel", "finished", "3. sum it", "4", "3.0 s"] in rows
+
+
 def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: TaskDisplay) -> None:
     rows = [line.split("  ") for line in drawn(board, 9.5)]
     found = [[cell.strip() for cell in row if cell.strip()] for row in rows]
