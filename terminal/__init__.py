@@ -9,7 +9,6 @@ from callboard._lazy_names import lazy_names
 if TYPE_CHECKING:
     from callboard.terminal._board import TaskDisplay
     from callboard.terminal._check_option import checks_of
-    from callboard.terminal._check_words import exit_code
     from callboard.terminal._command_line import app
     from callboard.terminal._commands import (
         COMPLETE,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         Again,
         Commands,
         existing_path,
+        exit_code,
         fail,
         mistakes,
         models_of,
@@ -123,7 +123,6 @@ __all__ = [
 _HOMES = {
     "callboard.terminal._board": ("TaskDisplay",),
     "callboard.terminal._check_option": ("checks_of",),
-    "callboard.terminal._check_words": ("exit_code",),
     "callboard.terminal._command_line": ("app",),
     "callboard.terminal._commands": (
         "COMPLETE",
@@ -136,6 +135,7 @@ _HOMES = {
         "Again",
         "Commands",
         "existing_path",
+        "exit_code",
         "fail",
         "mistakes",
         "models_of",

@@ -14,9 +14,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from callboard.messages import AgentStatus, Event, EventName, Outcome, Probe
-from callboard.terminal._check_words import described_event, judged_event
-from callboard.terminal._text import BAD, GOOD, agent_label, cut, listed, numbered, plain, ranges
+from callboard.history import agent_label, cut, described_event, judged_event, numbered, plain, probe_words, ranges
+from callboard.messages import AgentStatus, Event, EventName, Outcome
+from callboard.terminal._text import BAD, GOOD, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -44,12 +44,6 @@ _STATES = {
     AgentStatus.FINISH: "ending",
 }
 """The words for states; those of other machines are shown as they are."""
-_PROBES = {
-    Probe.DONE: "it was done",
-    Probe.NOT_DONE: "it was not done",
-    Probe.BEGUN: "it was begun, and is resumed",
-    Probe.UNKNOWN: "the surface does not show it",
-}
 
 
 @dataclass(frozen=True)
@@ -317,8 +311,3 @@ def _moved(source: str, target: str) -> str:
     """Describe a move between states; empty between those with one word."""
     old_state, new_state = (_STATES.get(state, state) for state in (source, target))
     return f"{old_state} → {new_state}" if old_state != new_state else ""
-
-
-def probe_words(probe: str) -> str:
-    """Describe the finding about an action in doubt."""
-    return _PROBES.get(Probe(probe), probe)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from callboard.config import YamlError, parse_yaml
+from callboard.history import cut
 from callboard.messages import MATCHERS, MOST_CHECKS, Check, did_you_mean
 from callboard.terminal._commands import fail
 from callboard.terminal._problems import problem_text
-from callboard.terminal._text import cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from callboard.history import plain
 from callboard.messages import (
     AgentKind,
     CallboardError,
@@ -24,10 +25,11 @@ from callboard.messages import (
     reason_of,
     visible,
 )
-from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from callboard.messages import TaskResult
 
 
 _Mistake: Any = typer.BadParameter.__mro__[2]
@@ -195,3 +197,11 @@ def _read(part: str) -> tuple[str, str]:
             "known forms are: scripted:FILE, recorded:FILE, PROVIDER:MODEL, such as openai:gpt-5"
         )
     return kind, f"{form}:{Path(target).absolute()}" if form in _IN_FILES else name.strip()
+
+
+def exit_code(result: TaskResult) -> int:
+    """Return the exit code of a task that is over."""
+    refused = result.outcome in {Outcome.FINISHED, Outcome.FAILED} and result.verified is False
+    failed = any(not check.held and check.source == "task" for check in result.checks)
+    denied = result.outcome is Outcome.FAILED and any(judge_result.answer == "no" for judge_result in result.judged)
+    return NOT_VERIFIED if denied or (refused and (failed or result.ok)) else EXIT_CODES[result.outcome]

@@ -16,12 +16,13 @@ from rich.text import Text
 from callboard.actors.commands import program_needed
 from callboard.actors.processing import named_agents
 from callboard.config import Settings, all_check_programs, described, load_prompts
+from callboard.history import plain
 from callboard.journal import JournalReader
 from callboard.messages import AgentKind, JournalError, SettingsError
 from callboard.models import named_models
 from callboard.surfaces import SHIPPED, shipped_surface, surface_of
 from callboard.terminal._journals import print_json
-from callboard.terminal._text import BAD, GOOD, plain, print_hanging
+from callboard.terminal._text import BAD, GOOD, print_hanging
 from callboard.terminal._tool_list import mcp_offers
 
 if TYPE_CHECKING:

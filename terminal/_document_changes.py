@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import FORMULA, Contents, contents_of
+from callboard.history import numbered, on_machine
 from callboard.messages import CLOSE, OPEN
-from callboard.terminal._text import numbered, on_machine, short
+from callboard.terminal._text import short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.config import make_private, write_own
+from callboard.history import numbered, plain
 from callboard.messages import CallboardError, Outcome
 from callboard.terminal._commands import EXIT_CODES, WORSE, Again, fail, models_of, warn
 from callboard.terminal._eval_cells import Cell, CellResult
@@ -20,7 +21,7 @@ from callboard.terminal._eval_report import EvalReport, cost_text, differences
 from callboard.terminal._eval_runner import EvalRunner, NotRun
 from callboard.terminal._eval_set import OWN_MODELS, LoadedSet, check_different, slug
 from callboard.terminal._journals import EVALS
-from callboard.terminal._text import BAD, GOOD, numbered, plain, short, terminal
+from callboard.terminal._text import BAD, GOOD, short, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

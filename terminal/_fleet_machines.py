@@ -9,9 +9,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from callboard.history import numbered, plain
 from callboard.terminal._fleet_serving import fleet_settings
 from callboard.terminal._journals import print_json, span
-from callboard.terminal._text import BAD, GOOD, numbered, plain
+from callboard.terminal._text import BAD, GOOD
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from callboard.config import Settings
+from callboard.history import numbered, plain
 from callboard.messages import EventName, Outcome, agent_kind
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import EXIT_CODES, fail, warn
@@ -16,7 +17,6 @@ from callboard.terminal._journals import journal_in, settings_at
 from callboard.terminal._people import Attendance, TerminalPeople
 from callboard.terminal._takeover import left_in
 from callboard.terminal._task_session import STOP_SECONDS, Interrupts
-from callboard.terminal._text import numbered, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,10 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.config import LabelledEvent, Settings, log_line
+from callboard.history import plain
 from callboard.journal import JournalReader
 from callboard.messages import CallboardError, EventName, JournalError, Outcome, Task, did_you_mean
 from callboard.terminal._commands import fail, model_options, warn
-from callboard.terminal._text import BAD, GOOD, plain, short
+from callboard.terminal._text import BAD, GOOD, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,6 @@ Enter alone is always the safe answer.
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from callboard.actors.states import STOP
+from callboard.history import asked, calls_of, cut, numbered, plain
 from callboard.messages import (
     AnswerRefusedError,
     ApprovalRequest,
@@ -25,7 +25,6 @@ from callboard.messages import (
     Question,
 )
 from callboard.terminal._line_reader import LineReader
-from callboard.terminal._text import cut, numbered, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -338,23 +337,6 @@ def until(ask: ApprovalRequest | Question) -> str:
     fallback = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
     form = "%H:%M:%S" if ask.deadline - time.time() < _DAY else "%Y-%m-%d %H:%M:%S"
     return f"without an answer by {time.strftime(form, time.localtime(ask.deadline))} {_AT_DEADLINE[fallback]}"
-
-
-def asked(ask: Question) -> str:
-    """Describe an agent's request in one line."""
-    parts = (part.text + (f" ({' / '.join(part.choices)})" if part.choices else "") for part in ask.questions)
-    return "; ".join(parts)
-
-
-def calls_of(ask: ApprovalRequest) -> list[str]:
-    """Describe the actions that are asked about, each with its control."""
-    lines = []
-    for action in ask.actions:
-        call = f"{action.tool} {json.dumps(action.arguments, ensure_ascii=False)}"
-        control_id = action.control.id if action.control is not None else action.arguments.get("control_id")
-        control = next((control for control in ask.observation.controls if control.id == control_id), None)
-        lines.append(call if control is None else f"{call} on {control.kind} {control.name!r}")
-    return lines
 
 
 def seen(observation: Observation) -> list[str]:

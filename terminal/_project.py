@@ -12,10 +12,10 @@ from rich.text import Text
 
 import callboard
 from callboard.config import create_own
+from callboard.history import plain
 from callboard.messages import did_you_mean
 from callboard.terminal._commands import fail
 from callboard.terminal._place import TASK_FILE
-from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,12 +14,12 @@ from rich.text import Text
 from callboard.actors.processing import named_agents
 from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
+from callboard.history import cut, failed_checks, numbered, plain, proposals, verdict
 from callboard.journal import JournalReader
 from callboard.messages import Outcome
-from callboard.terminal._check_words import failed_checks, proposals, verdict
 from callboard.terminal._document_changes import OldDocuments
 from callboard.terminal._journals import ending, find_task, journal_at, print_json, settings_at
-from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, print_hanging, short
+from callboard.terminal._text import BAD, GOOD, print_hanging, short
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from callboard.config import Settings
+from callboard.history import TaskHistory, asked, history_of, plain
 from callboard.journal import JournalReader
 from callboard.messages import (
     CallboardError,
@@ -29,9 +30,6 @@ from callboard.terminal._journals import (
     resume_hint,
     settings_at,
 )
-from callboard.terminal._people import asked
-from callboard.terminal._task_history import TaskHistory, history_of
-from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,11 +13,11 @@ from rich.live import Live
 from rich.text import Text
 
 from callboard.actors.commands import Secrets
+from callboard.history import plain
 from callboard.messages import Event, EventName, JournalError, Outcome
 from callboard.terminal._board import TaskDisplay, pictures
 from callboard.terminal._commands import EXIT_CODES, fail
 from callboard.terminal._people import TerminalPeople
-from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.client import TaskHandle
+    from callboard.history import TaskHistory
     from callboard.messages import Task, TaskResult
     from callboard.supervisor import Supervisor
     from callboard.terminal._people import Attendance
-    from callboard.terminal._task_history import TaskHistory
 
 
 _TICK = 0.1

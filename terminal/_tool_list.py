@@ -15,11 +15,12 @@ from rich.text import Text
 
 from callboard.actors.commands import Secrets, opening_tools
 from callboard.config import keys_of
+from callboard.history import plain
 from callboard.messages import CommandType, SettingsError, did_you_mean, each_text
 from callboard.surfaces import SHIPPED, Server, check_needs, named_surfaces
 from callboard.terminal._commands import fail, warn
 from callboard.terminal._journals import print_json
-from callboard.terminal._text import plain, print_hanging
+from callboard.terminal._text import print_hanging
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from callboard.actors.client import undo
+from callboard.history import plain
 from callboard.journal import JournalReader, Versions
 from callboard.terminal._commands import fail, warn
 from callboard.terminal._journals import find_task, holder_text, journal_at, print_json, resume_hint, task_command
-from callboard.terminal._text import GOOD, plain, short
+from callboard.terminal._text import GOOD, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,7 +32,7 @@ LAYERS = [
     {"messages", "network"},
     {"config"},
     {"models", "surfaces", "journal", "pictures", "observe", "states"},
-    {"runtime"},
+    {"runtime", "history"},
     {"commands"},
     {"processing"},
     {"agents"},

@@ -18,10 +18,10 @@ from typer.testing import CliRunner, Result
 
 from callboard import Event, EventName, Outcome, TaskResult, answers
 from callboard.config import parse_yaml
+from callboard.history import described
 from callboard.journal import JournalReader
 from callboard.messages import Check, CheckResult, JudgeResult
 from callboard.terminal import NOT_VERIFIED, USAGE, TaskDisplay, app, checks_of, completion_script, exit_code
-from callboard.terminal._check_words import described
 from callboard.terminal._results import print_result
 from support import COMMAND
 

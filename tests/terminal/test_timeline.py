@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from callboard import FunctionModel, Settings, Supervisor, Task
+from callboard.history import history_of
 from callboard.journal import Row
 from callboard.messages import Assign, AssignGroup, Cause, GroupMember, Outcome, PlanStep, SubtaskResult, subtask_ended
-from callboard.terminal._task_history import history_of
 from callboard.terminal._timeline import print_chart
 from callboard.testing import MemoryServer
 from support import PATIENCE, command_line

@@ -1,13 +1,12 @@
-"""The results of checks in words, and exit codes."""
+"""The results of checks in words."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import CheckResult, EventName, JudgeResult, Outcome
-from callboard.terminal._commands import EXIT_CODES, NOT_VERIFIED
-from callboard.terminal._text import cut
+from callboard.history._phrases import cut
+from callboard.messages import CheckResult, EventName, JudgeResult
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -26,14 +25,6 @@ _BEFORE = {"equals": "", "returns": "", "approx": "about ", "contains": "a part 
 """The words for expectations: those without a value, and those before one."""
 _SHOWN = 300
 """The most characters of a value in a line."""
-
-
-def exit_code(result: TaskResult) -> int:
-    """Return the exit code of a task that is over."""
-    refused = result.outcome in {Outcome.FINISHED, Outcome.FAILED} and result.verified is False
-    failed = any(not check.held and check.source == "task" for check in result.checks)
-    denied = result.outcome is Outcome.FAILED and any(judge_result.answer == "no" for judge_result in result.judged)
-    return NOT_VERIFIED if denied or (refused and (failed or result.ok)) else EXIT_CODES[result.outcome]
 
 
 def verdict(result: TaskResult) -> str:

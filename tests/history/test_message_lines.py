@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from callboard.history import calls_of, plain
 from callboard.messages import Action, ApprovalRequest, Control, Observation
-from callboard.terminal._people import calls_of
-from callboard.terminal._text import plain
 
 
 def test_a_call_names_its_control_though_the_page_is_long():
