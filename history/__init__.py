@@ -20,6 +20,8 @@ from callboard.history._message_lines import (
     lines_of_reply,
     lines_of_result,
     probe_words,
+    step_checks,
+    step_words,
 )
 from callboard.history._phrases import agent_label, cut, numbered, on_machine, plain, ranges
 from callboard.history._task_history import Entry, Reply, TaskHistory, history_of
@@ -52,5 +54,7 @@ __all__ = [
     "probe_words",
     "proposals",
     "ranges",
+    "step_checks",
+    "step_words",
     "verdict",
 ]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from callboard.history._task_history import Reply
-    from callboard.messages import Action, Cause, CheckResult, CommandResult, Message, PlannedSubtask, StepRecord
+    from callboard.messages import Action, Cause, CommandResult, Message, PlannedSubtask, StepRecord
 
 
 class Tone(StrEnum):
@@ -143,6 +143,15 @@ def _moved(record: StepRecord) -> str:
 
 
 def _decided(record: StepRecord) -> Iterator[Line]:
+    yield from step_words(record)
+    for action, result in record.calls:
+        yield from lines_of_result(action, result)
+    yield from ((f"{called(action)}: not run yet", Tone.QUIET) for action in record.not_run)
+    yield from step_checks(record)
+
+
+def step_words(record: StepRecord) -> Iterator[Line]:
+    """Yield the words of a step's model, and the notes to it."""
     decision = record.decision
     if not record.resumed:
         yield from ((text, Tone.SPOKEN) for text in (decision.observation, decision.thought) if text)
@@ -150,10 +159,15 @@ def _decided(record: StepRecord) -> Iterator[Line]:
         yield from ((_planned(number, planned), Tone.PLAIN) for number, planned in enumerate(decision.group, 1))
         yield from [(f"says: {decision.comment}", Tone.PLAIN)] if decision.comment else []
     yield from ((f"note: {note}", Tone.QUIET) for note in record.observation.notes)
-    for action, result in record.calls:
-        yield from lines_of_result(action, result)
-    yield from ((f"{called(action)}: not run yet", Tone.QUIET) for action in record.not_run)
-    yield from _checked(record.checks)
+
+
+def step_checks(record: StepRecord) -> Iterator[Line]:
+    """Yield the results of a step's checks, and the judge's answers."""
+    for check in record.checks:
+        yield (
+            f"check {'holds' if check.held else 'does not hold'}: {described(check)}",
+            Tone.GOOD if check.held else Tone.BAD,
+        )
     for judge_result in record.judged:
         yield f"the judge of {judge_result.told()}", Tone.BAD if judge_result.answer == "no" else Tone.PLAIN
 
@@ -163,14 +177,6 @@ def _planned(number: int, planned: PlannedSubtask) -> str:
     after = [str(other) for other in planned.after] + [f"the end of {other}" for other in planned.after_any]
     order = f", after {', '.join(after)}" if after else ""
     return f"{number}. {planned.target.label}: {planned.request}{order}"
-
-
-def _checked(checks: tuple[CheckResult, ...]) -> Iterator[Line]:
-    for check in checks:
-        yield (
-            f"check {'holds' if check.held else 'does not hold'}: {described(check)}",
-            Tone.GOOD if check.held else Tone.BAD,
-        )
 
 
 def lines_of_result(action: Action | None, result: CommandResult) -> Iterator[Line]:

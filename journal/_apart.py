@@ -15,13 +15,12 @@ from pydantic_core import to_jsonable_python
 from callboard.journal._forwarded import Forwarded
 from callboard.journal._observations import Observations
 from callboard.journal._parts import Exchanges, exchanged
-from callboard.journal._pictures import Pictures
 from callboard.messages import Observation
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
 
+    from callboard.journal._pictures import Pictures
     from callboard.journal._row import Row
     from callboard.messages import Message
 
@@ -34,8 +33,8 @@ _PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
 class Apart:
     """The out-of-line parts of one journal's messages. Not thread-safe."""
 
-    def __init__(self, journal: Path, connection: sqlite3.Connection, *, durable: bool = True) -> None:
-        self.pictures = Pictures(journal, durable=durable)
+    def __init__(self, pictures: Pictures, connection: sqlite3.Connection) -> None:
+        self.pictures = pictures
         self.observations = Observations(connection, self.pictures)
         self.forwarded = Forwarded()
         self.later: dict[str, list[tuple[str | int | None, ...]]] = {_OBSERVATION: [], _OBSERVED: [], _PICTURE: []}

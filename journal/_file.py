@@ -14,12 +14,11 @@ from callboard.journal._failures import beside, journal_errors, located, raise_j
 from callboard.journal._lock import JournalLock
 from callboard.journal._migrations import migrate
 from callboard.journal._observed_time import MARK_SECONDS, ObservedTime
-from callboard.journal._pictures import sync_folder
+from callboard.journal._pictures import Pictures, sync_folder
 from callboard.journal._retention import Retention
 from callboard.journal._row_encoding import (
-    EVENTS,
     INSERT,
-    events_in,
+    events_after,
     row_of,
     rows_of,
     values_of,
@@ -58,7 +57,6 @@ _FIND = "SELECT id FROM tasks WHERE id = ?1 OR key = ?2 ORDER BY id = ?1 DESC LI
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _SINCE = "SELECT id, submitted FROM tasks WHERE ended IS NULL OR ended >= ? ORDER BY number"
 _SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
-_EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq"
 _RESULT = (
     "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND kind = 'task_result' ORDER BY id LIMIT 1"
 )
@@ -85,7 +83,7 @@ class JournalFile:
         """The highest event number that this journal has ever held; 0 if it never held an event."""
         self._lock = lock
         self._connection = connection
-        self._apart = Apart(path, connection, durable=durable)
+        self._apart = Apart(Pictures(path, durable=durable), connection)
         self._failed = False
         self._closed = False
         with journal_errors(path, "opened"):
@@ -270,19 +268,7 @@ class JournalFile:
         Raises:
             JournalDamagedError: If a row can't be read; the message names it.
         """
-        events: list[Event] = []
-        group = 0
-        with (
-            journal_errors(self.path, "read"),
-            contextlib.closing(self._connection.execute(_EVENTS, (after_seq,))) as rows,
-        ):
-            for stored in rows:
-                _, _, _, _, job, kind, _ = stored
-                if len(events) >= limit and not (kind == EVENTS and job == group):
-                    break
-                events += events_in(self.path, stored, after_seq)
-                group = job
-        return sorted(events, key=lambda event: event.seq)
+        return events_after(self.path, self._connection, after_seq, limit)
 
     def result(self, task_id: str) -> TaskResult | None:
         """Read the result of a task; None before its end.

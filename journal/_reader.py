@@ -14,7 +14,8 @@ from callboard.journal._apart import Apart
 from callboard.journal._failures import beside, journal_errors, located
 from callboard.journal._lock import holder_of
 from callboard.journal._migrations import MIGRATIONS, tables_in
-from callboard.journal._row_encoding import events_in, row_of, rows_of
+from callboard.journal._pictures import PictureDigests, Pictures
+from callboard.journal._row_encoding import events_after, events_in, row_of, rows_of
 from callboard.journal._sqlite import check_open, connect_reading
 from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
 
@@ -72,20 +73,22 @@ class JournalReader:
     reads a copy in a temporary folder, which `close` deletes.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, leave: ExitStack) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, leave: ExitStack, *, pictures: bool) -> None:
         """Read through a connection; `leave` closes it."""
         self.path = path
         self._connection = connection
         self._leave = leave
-        self._apart = Apart(path, connection)
+        self._digests = PictureDigests(path)
+        self._apart = Apart(Pictures(path) if pictures else self._digests, connection)
 
     @classmethod
-    def open(cls, path: Path, *, older: bool = False) -> Self:
+    def open(cls, path: Path, *, older: bool = False, pictures: bool = True) -> Self:
         """Open a journal for reading.
 
         Args:
             path: The file of the journal.
             older: Accept also versions whose rows need a migration; of such a journal, only `version` may be used.
+            pictures: Read the pictures of messages; otherwise each is its digest, by which `picture` reads it.
 
         Raises:
             JournalDamagedError: If the file is not a journal, or is incomplete.
@@ -100,7 +103,7 @@ class JournalReader:
                 raise JournalError(path, problem)
             with ExitStack() as undo:
                 connection = _connected(path, undo, 0 if older else len(MIGRATIONS))
-                return cls(path, connection, undo.pop_all())
+                return cls(path, connection, undo.pop_all(), pictures=pictures)
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +132,10 @@ class JournalReader:
         """
         return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
+    def picture(self, digest: bytes) -> bytes | None:
+        """Read a picture by its digest; None if the journal has none."""
+        return self._digests.picture(digest)
+
     def events(self, task_id: str, after_seq: int = 0) -> Iterator[Event]:
         """Read the events of a task after a number, in order.
 
@@ -142,6 +149,20 @@ class JournalReader:
         for stored in rows:
             for event in events_in(self.path, stored, after_seq):
                 yield from with_phases(event)
+
+    def changes(self, after_seq: int, limit: int) -> list[Event]:
+        """Read about `limit` events of all tasks after a number, in order; groups are complete.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; the message names it.
+        """
+        return events_after(self.path, self._connection, after_seq, limit)
+
+    def last_seq(self) -> int:
+        """Return the number of the latest event; 0 without one."""
+        with journal_errors(self.path, "read"):
+            (number,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM rows").fetchone()
+        return int(number)
 
     def in_force(self, task_id: str) -> tuple[InForce | None, ...]:
         """Return the settings of each process that worked on a task.

@@ -124,6 +124,7 @@ _READ = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND 
 _READ_BUT_EVENTS = (
     "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND id > ? AND seq IS NULL ORDER BY id LIMIT ?"
 )
+_READ_EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq"
 
 
 def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
@@ -286,6 +287,23 @@ def events_in(path: Path, stored: Stored, after_seq: int = 0) -> list[Event]:
     except (ValueError, msgspec.DecodeError) as error:
         raise _unreadable(path, stored, str(error)) from error
     return [event for event in events if event.seq > after_seq]
+
+
+def events_after(path: Path, connection: sqlite3.Connection, after_seq: int, limit: int) -> list[Event]:
+    """Read about `limit` events of all tasks after a number; see `JournalFile.events`."""
+    events: list[Event] = []
+    group = 0
+    with (
+        journal_errors(path, "read"),
+        contextlib.closing(connection.execute(_READ_EVENTS, (after_seq,))) as rows,
+    ):
+        for stored in rows:
+            _, _, _, _, job, kind, _ = stored
+            if len(events) >= limit and not (kind == EVENTS and job == group):
+                break
+            events += events_in(path, stored, after_seq)
+            group = job
+    return sorted(events, key=lambda event: event.seq)
 
 
 def _with_shared(task_id: str, body: str) -> str:

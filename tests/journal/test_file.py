@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from callboard.config import NotOwnError
 from callboard.journal import Artifacts, JournalFile, JournalReader, Row, Versions, _file
-from callboard.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
+from callboard.journal._file import _RESULT, _SESSION, _UNFINISHED
 from callboard.journal._pictures import Pictures
-from callboard.journal._row_encoding import _READ, _READ_BUT_EVENTS
+from callboard.journal._row_encoding import _READ, _READ_BUT_EVENTS, _READ_EVENTS
 from callboard.messages import (
     Action,
     Answer,
@@ -311,7 +311,7 @@ def plan_of(journal, query):
     return [step for *_, step in plan]
 
 
-@pytest.mark.parametrize("query", [_READ, _READ_BUT_EVENTS, _EVENTS, _RESULT])
+@pytest.mark.parametrize("query", [_READ, _READ_BUT_EVENTS, _READ_EVENTS, _RESULT])
 def test_rows_are_found_and_ordered_by_an_index_without_a_scan(opened, query):
     assert [step.partition(" ")[0] for step in plan_of(opened(), query)] == ["SEARCH"]
 
