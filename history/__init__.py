@@ -23,7 +23,7 @@ from callboard.history._message_lines import (
     step_checks,
     step_words,
 )
-from callboard.history._phrases import agent_label, cut, numbered, on_machine, plain, ranges
+from callboard.history._phrases import agent_label, cut, numbered, on_machine, plain, ranges, used
 from callboard.history._task_history import Entry, Reply, TaskHistory, history_of
 
 __all__ = [
@@ -56,5 +56,6 @@ __all__ = [
     "ranges",
     "step_checks",
     "step_words",
+    "used",
     "verdict",
 ]

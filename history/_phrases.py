@@ -10,6 +10,8 @@ from callboard.messages import REMOTE, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from callboard.messages import Usage
+
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 
 
@@ -58,3 +60,19 @@ def ranges(numbers: Iterable[int]) -> str:
 def numbered(number: int, thing: str) -> str:
     """Format a number of things."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def used(usage: Usage) -> str:
+    """Describe the resources that a task used, and its cost."""
+    parts = [
+        numbered(usage.steps, "step"),
+        numbered(usage.model_calls, "model call"),
+        numbered(usage.commands, "tool call"),
+    ]
+    if tokens := usage.input_tokens + usage.output_tokens:
+        parts.append(numbered(tokens, "token"))
+    if usage.cost:
+        parts.append(f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:,.2f}")
+    if usage.unpriced_calls:
+        parts.append(f"{numbered(usage.unpriced_calls, 'call')} of unknown cost")
+    return ", ".join(parts)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         warn,
     )
     from callboard.terminal._completion import completion_script
+    from callboard.terminal._console_command import open_console
     from callboard.terminal._doctor import examine
     from callboard.terminal._eval import EvalChoices, run_set
     from callboard.terminal._eval_set import EvalSet, LoadedSet
@@ -89,6 +90,7 @@ __all__ = [
     "mistakes",
     "models_of",
     "named_journal",
+    "open_console",
     "page_list",
     "page_names",
     "play",
@@ -142,6 +144,7 @@ _HOMES = {
         "warn",
     ),
     "callboard.terminal._completion": ("completion_script",),
+    "callboard.terminal._console_command": ("open_console",),
     "callboard.terminal._doctor": ("examine",),
     "callboard.terminal._eval": ("EvalChoices", "run_set"),
     "callboard.terminal._eval_set": ("EvalSet", "LoadedSet"),

@@ -483,6 +483,21 @@ def show(
         parts.show_task(parts.terminal(), task, journal, as_json=as_json)
 
 
+@app.command("console")
+def console(
+    journal: Journal = None,
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8437,
+) -> None:
+    """Show a journal in the browser, until Ctrl-C.
+
+    It has the tasks with their histories, and what waits for people. Nothing is
+    started or changed. The journal may be in use.
+    """
+    with mistakes():
+        parts.open_console(parts.terminal(), journal, port)
+
+
 @app.command("undo")
 def undo(
     task: TaskId,

@@ -14,7 +14,7 @@ from rich.text import Text
 from callboard.actors.processing import named_agents
 from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
-from callboard.history import cut, failed_checks, numbered, plain, proposals, verdict
+from callboard.history import cut, failed_checks, numbered, plain, proposals, used, verdict
 from callboard.journal import JournalReader
 from callboard.messages import Outcome
 from callboard.terminal._document_changes import OldDocuments
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.replay import Replay
-    from callboard.messages import Event, PlannedAction, Task, TaskResult, Usage
+    from callboard.messages import Event, PlannedAction, Task, TaskResult
 
 
 _SHOWN_ARGUMENT = 60
@@ -107,22 +107,6 @@ def _planned(action: PlannedAction) -> str:
     """Describe an action that a dry run did not execute."""
     text = json.dumps(action.arguments, ensure_ascii=False)
     return f"{action.tool} {cut(text)}{f' on {action.target}' if action.target else ''}: {action.note}"
-
-
-def used(usage: Usage) -> str:
-    """Describe the resources that a task used, and its cost."""
-    parts = [
-        numbered(usage.steps, "step"),
-        numbered(usage.model_calls, "model call"),
-        numbered(usage.commands, "tool call"),
-    ]
-    if tokens := usage.input_tokens + usage.output_tokens:
-        parts.append(numbered(tokens, "token"))
-    if usage.cost:
-        parts.append(f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:,.2f}")
-    if usage.unpriced_calls:
-        parts.append(f"{numbered(usage.unpriced_calls, 'call')} of unknown cost")
-    return ", ".join(parts)
 
 
 def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:

@@ -41,6 +41,7 @@ LAYERS = [
     {"fleet"},
     {"assembly"},
     {"supervisor"},
+    {"console"},
     {"public"},
     {"terminal"},
     {"command line"},

@@ -1,0 +1,21 @@
+"""A console in the browser: what every agent does, what waits for a person, and what went wrong.
+
+It needs ``pip install 'callboard[console]'``. `app` makes an application to mount in a program of your own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from callboard.console._application import app
+    from callboard.console._server import ConsoleServer
+
+__all__ = ["ConsoleServer", "app"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {"callboard.console._application": ("app",), "callboard.console._server": ("ConsoleServer",)},
+)

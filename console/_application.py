@@ -1,0 +1,261 @@
+"""The application of the console: its addresses, and what they do."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from callboard.console._event_feed import event_feed
+from callboard.console._guard import SIGN_IN_PATH, Guard
+from callboard.console._pages import STATIC, Pages
+from callboard.console._sign_in import SESSION_SECONDS, Sessions, key_beside
+from callboard.console._texts import TEXTS
+from callboard.messages import CallboardError, NotWaitingError, SettingsError, UnknownTaskError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from callboard.console._sign_in import Session
+    from callboard.supervisor import Supervisor
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_MOST_BODY = 100_000
+"""The largest body of a request, in bytes: an answer to a question."""
+
+
+def app(supervisor: Supervisor, person: Callable[[Request], str | None]) -> Starlette:
+    """Make the console of a supervisor, to mount in a program with a sign-in of its own.
+
+    The program ends it with the supervisor. It shows the supervisor's journal, and answers what waits for people.
+
+    Args:
+        supervisor: The supervisor; it needs a journal.
+        person: Returns the name of the person who is signed in, from a request; None for nobody. It is recorded with
+            each answer.
+
+    Raises:
+        SettingsError: If the supervisor has no journal.
+
+    Example:
+        >>> application = callboard.console.app(supervisor, person=lambda request: request.headers.get("x-user"))
+        >>> application.routes[0].path
+        ''
+    """
+    settings = supervisor.settings
+    if settings.journal.path is None:
+        msg = "the console shows a journal, and journal.path is not set"
+        raise SettingsError(msg)
+    journal = settings.path(settings.journal.path)
+    return application(journal, supervisor, Sessions(key_beside(journal)), person=person)
+
+
+def application(
+    journal: Path,
+    supervisor: Supervisor | None,
+    sessions: Sessions,
+    *,
+    person: Callable[[Request], str | None] | None = None,
+    hosts: frozenset[str] = frozenset(),
+    cookie_name: str = "callboard",
+    user: str = "",
+) -> Starlette:
+    """Make the application.
+
+    Args:
+        journal: The journal that it shows.
+        supervisor: The supervisor that works on it here; None for a journal that is only shown.
+        sessions: The sign-ins.
+        person: Returns who is signed in to the program that mounts it; None for a sign-in by link.
+        hosts: The names and ports by which it may be called; empty if the program that mounts it checks them.
+        cookie_name: The cookie's name; cookies are the same for all ports, so it tells the port.
+        user: The person who signs in by link.
+    """
+    console = _Console(Pages(journal, supervisor), sessions, person, cookie_name, user)
+    guard = Middleware(Guard, sessions=sessions, cookie_name=cookie_name, hosts=hosts, person=person)
+    return Starlette(routes=console.routes(), middleware=[guard], exception_handlers={CallboardError: _failed})
+
+
+async def _failed(_request: Request, error: Exception) -> Response:
+    return PlainTextResponse(str(error), 409)
+
+
+class _Console:
+    """Answers the requests of pages."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        sessions: Sessions,
+        person: Callable[[Request], str | None] | None,
+        cookie_name: str,
+        user: str,
+    ) -> None:
+        self._pages = pages
+        self._sessions = sessions
+        self._person = person
+        self._cookie_name = cookie_name
+        self._user = user
+
+    def routes(self) -> list[Route | Mount]:
+        """Return the addresses."""
+        return [
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Route(SIGN_IN_PATH, self._sign_in, methods=["POST"]),
+            Route("/healthz", self._is_alive),
+            Route("/", self._part(lambda request, _: self._pages.tasks(request.query_params))),
+            Route("/waiting", self._part(lambda _, session: self._pages.waiting(session))),
+            Route("/health", self._part(lambda *_: self._pages.health())),
+            Route("/tasks/{task_id}", self._part(self._task)),
+            Route("/tasks/{task_id}/runs/{run_id}", self._part(self._run)),
+            Route("/tasks/{task_id}/{verb:str}", self._change, methods=["POST"]),
+            Route("/tasks/{task_id}/requests/{request_id}", self._answer, methods=["POST"]),
+            Route("/pictures/{digest}", self._picture),
+            Route("/events", self._events),
+        ]
+
+    def _part(self, render: Callable[[Request, Session], str]) -> Callable[[Request], Any]:
+        """Make the handler of a page: its frame for a browser, its contents for the frame."""
+
+        async def respond(request: Request) -> Response:
+            if request.scope.get("callboard_frame"):
+                root = request.scope.get("root_path", "")
+                frame = functools.partial(self._pages.frame, root, has_sign_in=self._person is not None)
+                return HTMLResponse(await anyio.to_thread.run_sync(frame))
+            return HTMLResponse(await anyio.to_thread.run_sync(render, request, _session(request)))
+
+        return respond
+
+    def _task(self, request: Request, session: Session) -> str:
+        return self._pages.task(session, request.path_params["task_id"], request.query_params)
+
+    def _run(self, request: Request, _session: Session) -> str:
+        return self._pages.run(request.path_params["task_id"], request.path_params["run_id"])
+
+    async def _sign_in(self, request: Request) -> Response:
+        """Exchange a link, or the sign-in of the program that mounts this, for a session."""
+        person: str | None = self._user
+        if self._person is not None:
+            person = self._person(request)
+        elif not self._sessions.use_link(str((await _body(request)).get("link", ""))):
+            person = None
+        if not person:
+            return PlainTextResponse(TEXTS["sign_in_used"], 401)
+        cookie, token = self._sessions.start(person)
+        response = JSONResponse({"token": token})
+        response.set_cookie(
+            self._cookie_name,
+            cookie,
+            max_age=int(SESSION_SECONDS),
+            path=request.scope.get("root_path", "") or "/",
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    async def _is_alive(self, _request: Request) -> Response:
+        return Response(status_code=204)
+
+    async def _picture(self, request: Request) -> Response:
+        digest = request.path_params["digest"]
+        _session(request)
+        if not _DIGEST.fullmatch(digest):
+            raise HTTPException(404)
+        picture = await anyio.to_thread.run_sync(self._pages.picture, digest)
+        return Response(picture, media_type="image/png")
+
+    async def _events(self, request: Request) -> Response:
+        _session(request)
+        last = request.headers.get("last-event-id", "")
+        feed = event_feed(self._pages.journal, int(last) if last.isdecimal() else None)
+        return StreamingResponse(feed, media_type="text/event-stream")
+
+    async def _change(self, request: Request) -> Response:
+        """Cancel, pause or resume a task."""
+        session, supervisor = _session(request), self._working_supervisor()
+        verbs: dict[str, Callable[[Any], bool]] = {
+            "cancel": lambda handle: handle.cancel(f"cancelled by {session.person} in the console"),
+            "pause": lambda handle: handle.pause(),
+            "resume": lambda handle: handle.resume(),
+        }
+        change = verbs.get(request.path_params["verb"])
+        if change is None:
+            raise HTTPException(404)
+
+        def apply() -> bool:
+            return change(supervisor.handle(request.path_params["task_id"]))
+
+        return JSONResponse({"changed": await anyio.to_thread.run_sync(apply)})
+
+    async def _answer(self, request: Request) -> Response:
+        """Answer an approval or a question, in the name of the person who is signed in."""
+        session, supervisor, fields = _session(request), self._working_supervisor(), await _body(request)
+        request_id = request.path_params["request_id"]
+
+        def apply() -> None:
+            handle = supervisor.handle(request.path_params["task_id"])
+            match fields:
+                case {"verdict": "approve"}:
+                    handle.approve(request_id, by=session.person, remember=fields.get("remember") is True)
+                case {"verdict": "reject"}:
+                    handle.reject(request_id, str(fields.get("reason", "")), by=session.person)
+                case {"texts": list(texts)}:
+                    handle.answer(request_id, *map(str, texts), by=session.person)
+                case _:
+                    raise HTTPException(400)
+
+        try:
+            await anyio.to_thread.run_sync(apply)
+        except (NotWaitingError, UnknownTaskError):
+            return PlainTextResponse(TEXTS["no_longer_open"], 409)
+        return JSONResponse({"answered": True})
+
+    def _working_supervisor(self) -> Supervisor:
+        if self._pages.supervisor is None:
+            raise HTTPException(409, TEXTS["read_only"])
+        return self._pages.supervisor
+
+
+def _session(request: Request) -> Session:
+    """Return the session of a request.
+
+    Raises:
+        HTTPException: If it has none: it is for the frame of a page, and this address has none.
+    """
+    session: Session | None = request.scope.get("callboard_session")
+    if session is None:
+        raise HTTPException(401, TEXTS["sign_in_first"])
+    return session
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    """Return the JSON object that a request has.
+
+    Raises:
+        HTTPException: If it has none, or too much.
+    """
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BODY:
+            raise HTTPException(413)
+    try:
+        fields = json.loads(body)
+    except ValueError as error:
+        raise HTTPException(400) from error
+    if not isinstance(fields, dict):
+        raise HTTPException(400)
+    return fields

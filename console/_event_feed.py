@@ -1,0 +1,53 @@
+"""The journal's new events, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from callboard.journal import JournalReader
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from callboard.messages import Event
+
+LOOK_SECONDS = 0.25
+"""The interval at which the journal is looked at for new events."""
+_QUIET_LOOKS = 60
+"""The number of looks without news after which a comment shows that the connection holds."""
+_MOST_AT_ONCE = 500
+
+
+async def event_feed(journal: Path, after_seq: int | None) -> AsyncIterator[bytes]:
+    """Yield the events after a number, each with its number as its id.
+
+    A browser that lost the connection continues after the last id that it has.
+
+    Args:
+        journal: The journal.
+        after_seq: The number; None for new events only.
+    """
+    with await asyncio.to_thread(JournalReader.open, journal, pictures=False) as reader:
+        seq = await asyncio.to_thread(reader.last_seq) if after_seq is None else after_seq
+        yield f"id: {seq}\nevent: ready\ndata: {{}}\n\n".encode()
+        quiet_looks = 0
+        while True:
+            events = await asyncio.to_thread(reader.changes, seq, _MOST_AT_ONCE)
+            for event in events:
+                yield _encoded(event)
+            if events:
+                seq, quiet_looks = events[-1].seq, 0
+                continue
+            quiet_looks += 1
+            if quiet_looks % _QUIET_LOOKS == 0:
+                yield b": quiet\n\n"
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def _encoded(event: Event) -> bytes:
+    """Encode an event: whose it is, and its name; the page reads the rest again."""
+    facts = {"name": event.name.value, "task": event.task_id, "run": event.run_id}
+    return f"id: {event.seq}\ndata: {json.dumps(facts)}\n\n".encode()

@@ -1,0 +1,247 @@
+"""The pages of the console, as parts that the frame in the browser loads."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import math
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+
+from callboard.console._state_drawing import state_drawing
+from callboard.console._task_view import SCALE, digest_of, pretty, task_view
+from callboard.console._texts import TEXTS
+from callboard.history import calls_of, described, history_of, used
+from callboard.journal import JournalReader, TaskFilter
+from callboard.messages import ApprovalRequest, EventName, Outcome, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from callboard.console._sign_in import Session
+    from callboard.history import TaskHistory
+    from callboard.messages import ActionFacts, Question
+    from callboard.supervisor import Supervisor
+
+_HERE = Path(__file__).parent
+STATIC = _HERE / "static"
+
+
+def _shown(value: object) -> object:
+    """Make invisible characters of others' texts visible, line by line."""
+    return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Makes the parts of the pages from a journal, and from its supervisor if it has one here.
+
+    All methods block; they are called on threads.
+    """
+
+    journal: Path
+    supervisor: Supervisor | None
+
+    @cached_property
+    def _templates(self) -> Environment:
+        environment = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+            finalize=_shown,
+        )
+        environment.globals.update(t=TEXTS, scale=SCALE, live=self.supervisor is not None)
+        environment.filters.update(
+            json=pretty,
+            calls=calls_of,
+            iso=_iso,
+            described=described,
+            used=used,
+            zip=zip,
+            facts=_facts_of,
+            before=lambda ask: digest_of(ask.before),
+            now=_picture_now,
+        )
+        return environment
+
+    def render(self, template: str, **values: Any) -> str:
+        """Render a template."""
+        return self._templates.get_template(template).render(**values)
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of the files that browsers keep."""
+        digest = hashlib.sha256()
+        for file in sorted(STATIC.iterdir()):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()[:12]
+
+    def frame(self, root: str, *, has_sign_in: bool) -> str:
+        """Return the frame of all pages, which has no data."""
+        return self.render(
+            "frame.html", root=root, version=self.version, texts=json.dumps(dict(TEXTS)), has_sign_in=has_sign_in
+        )
+
+    def history(self, task_id: str) -> TaskHistory:
+        """Read a task.
+
+        Raises:
+            HTTPException: If the journal does not have it.
+        """
+        with JournalReader.open(self.journal, pictures=False) as reader:
+            history = history_of(reader.rows(task_id))
+        if history is None:
+            raise HTTPException(404, TEXTS["not_found"])
+        return history
+
+    def tasks(self, query: Mapping[str, str]) -> str:
+        """Return the page of the tasks that fit a filter."""
+        tasks = _filter_of(query)
+        before = int(query["before"]) if query.get("before", "").isdecimal() else None
+        with JournalReader.open(self.journal) as reader:
+            page, count, outcomes = reader.page(tasks, before=before), reader.count(tasks), reader.outcomes()
+        names = [(outcome.value, outcomes.get(outcome, 0)) for outcome in Outcome if outcomes.get(outcome)]
+        return self.render(
+            "tasks.html",
+            page=page,
+            count=count,
+            outcomes=[(_UNFINISHED, outcomes.get(None, 0)), *names],
+            query={name: query.get(name, "") for name in ("q", "outcome", "label", "since", "until")},
+            is_filtered=tasks != TaskFilter(),
+            is_first=before is None,
+        )
+
+    def task(self, session: Session, task_id: str, query: Mapping[str, str]) -> str:
+        """Return the page of a task."""
+        history = self.history(task_id)
+        until = int(query["until"]) if query.get("until", "").isdecimal() else None
+        view = task_view(history, time.time(), until=until)
+        return self.render(
+            "task.html",
+            view=view,
+            history=history,
+            task=history.task,
+            result=history.result,
+            status=self._status_of(task_id),
+            session=session,
+        )
+
+    def run(self, task_id: str, run_id: str) -> str:
+        """Return the drawing of the machine of a run."""
+        history = self.history(task_id)
+        moves = [
+            (str(event.data["source"]), str(event.data["target"]))
+            for event in history.events
+            if event.run_id == run_id and event.name is EventName.STATE_CHANGED
+        ]
+        address = history.agents.get(run_id, "")
+        return self.render("machine.html", drawing=state_drawing(address, moves), address=address)
+
+    def waiting(self, session: Session) -> str:
+        """Return the page of the requests that wait for a person."""
+        asks = self._open_requests()
+        return self.render("waiting.html", asks=asks, session=session, is_approval=_is_approval)
+
+    def _open_requests(self) -> list[ApprovalRequest | Question]:
+        if self.supervisor is not None:
+            status = self.supervisor.status()
+            return [*status.approvals, *status.questions]
+        with JournalReader.open(self.journal, pictures=False) as reader:
+            lines = [line for line in reader.tasks() if line.ended is None]
+            histories = [history_of(reader.rows(line.id)) for line in lines[-_MOST_READ:]]
+        return [ask for history in histories if history is not None for ask in history.waiting]
+
+    def health(self) -> str:
+        """Return the page of the supervisor's health."""
+        supervisor = self.supervisor
+        if supervisor is None:
+            with JournalReader.open(self.journal) as reader:
+                return self.render("health.html", health=None, holder=reader.holder(), journal=str(self.journal))
+        return self.render(
+            "health.html",
+            health=supervisor.health(),
+            status=supervisor.status(),
+            targets=supervisor.targets(),
+            journal=str(self.journal),
+        )
+
+    def _status_of(self, task_id: str) -> object | None:
+        """Return the status of a task that this process works on."""
+        if self.supervisor is None:
+            return None
+        return next((task for task in self.supervisor.status().tasks if task.task_id == task_id), None)
+
+    def picture(self, name: str) -> bytes:
+        """Read a picture by its digest.
+
+        Raises:
+            HTTPException: If the journal has none.
+        """
+        with JournalReader.open(self.journal, pictures=False) as reader:
+            picture = reader.picture(bytes.fromhex(name))
+        if picture is None:
+            raise HTTPException(404, TEXTS["not_found"])
+        return picture
+
+
+_UNFINISHED = "unfinished"
+_MOST_READ = 100
+"""The most unfinished tasks whose requests are looked for in a journal."""
+
+
+def _is_approval(ask: ApprovalRequest | Question) -> bool:
+    return isinstance(ask, ApprovalRequest)
+
+
+def _picture_now(ask: ApprovalRequest | Question) -> str:
+    """Return the digest of the picture at the time of asking; empty without one."""
+    if isinstance(ask, ApprovalRequest):
+        return digest_of(ask.observation.annotated or ask.observation.picture)
+    return digest_of(ask.picture)
+
+
+def _facts_of(facts: ActionFacts) -> list[tuple[str, str]]:
+    """Return the facts of a held action that a person decides by."""
+    values = facts.model_dump(mode="json")
+    return [(name.replace("_", " "), pretty(value)) for name, value in values.items() if value]
+
+
+def _iso(at: float) -> str:
+    """Format a moment so that the browser shows it in the reader's zone."""
+    return dt.datetime.fromtimestamp(at, dt.UTC).isoformat()
+
+
+def _filter_of(query: Mapping[str, str]) -> TaskFilter:
+    """Return the filter of a page's address; what can't be read is left out."""
+    outcome = query.get("outcome", "")
+    outcomes: frozenset[Outcome | None] = frozenset()
+    if outcome == _UNFINISHED:
+        outcomes = frozenset({None})
+    elif outcome in set(Outcome):
+        outcomes = frozenset({Outcome(outcome)})
+    name, _, value = query.get("label", "").partition("=")
+    return TaskFilter(
+        text=query.get("q", ""),
+        outcomes=outcomes,
+        labels={name.strip(): value.strip()} if name.strip() else {},
+        since=_moment_of(query.get("since", "")),
+        until=_moment_of(query.get("until", "")),
+    )
+
+
+def _moment_of(text: str) -> float | None:
+    """Return a moment in seconds, which the browser has made from a day in the reader's zone."""
+    try:
+        moment = float(text)
+    except ValueError:
+        return None
+    return moment if math.isfinite(moment) else None

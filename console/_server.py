@@ -1,0 +1,113 @@
+"""The console on an address of this machine, with a sign-in of its own."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from callboard.console._application import application
+from callboard.console._sign_in import Sessions, key_beside
+from callboard.messages import SettingsError, reason_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from callboard.supervisor import Supervisor
+
+HOST = "127.0.0.1"
+PORT = 8437
+"""The usual port."""
+_START_SECONDS = 10.0
+_LOOK_SECONDS = 0.02
+
+
+class ConsoleServer:
+    """Serve a console on loopback, on a thread of its own."""
+
+    def __init__(self, journal: Path, supervisor: Supervisor | None = None, *, port: int = PORT) -> None:
+        """Take the port.
+
+        Args:
+            journal: The journal that it shows.
+            supervisor: The supervisor that works on it in this process, if there is one.
+            port: The port; 0 for a free one.
+
+        Raises:
+            SettingsError: If the port is taken, or the key of the sign-ins can't be kept beside the journal.
+        """
+        try:
+            key = key_beside(journal)
+        except OSError as error:
+            msg = f"the key of the console's sign-ins can't be kept: {reason_of(error)}"
+            raise SettingsError(msg) from error
+        self._socket = _listening(port)
+        self.port: int = self._socket.getsockname()[1]
+        self._sessions = Sessions(key)
+        hosts = frozenset(f"{name}:{self.port}" for name in (HOST, "localhost"))
+        console = application(
+            journal,
+            supervisor,
+            self._sessions,
+            hosts=hosts,
+            cookie_name=f"callboard-{self.port}",
+            user=getpass.getuser(),
+        )
+        config = uvicorn.Config(
+            console, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=1
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, name="callboard-console", daemon=True)
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+    def start(self) -> None:
+        """Start to serve.
+
+        Raises:
+            SettingsError: If it does not start.
+        """
+        self._thread.start()
+        end = time.monotonic() + _START_SECONDS
+        while not self._server.started:
+            if time.monotonic() > end or not self._thread.is_alive():
+                msg = f"the console did not start on {HOST}:{self.port}"
+                raise SettingsError(msg)
+            time.sleep(_LOOK_SECONDS)
+
+    def link(self) -> str:
+        """Return a link that signs in once, within 10 minutes.
+
+        Its secret stands behind the `#`, so no server's log and no other page gets it.
+        """
+        return f"http://{HOST}:{self.port}/#{self._sessions.new_link()}"
+
+    def stop(self) -> None:
+        """Stop to serve, and wait until it has ended."""
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join(_START_SECONDS)
+        self._socket.close()
+
+
+def _listening(port: int) -> socket.socket:
+    """Return a socket that listens on a port of this machine.
+
+    Raises:
+        SettingsError: If it is taken.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        msg = f"the console can't use port {port} of {HOST} ({reason_of(error)}): name another one"
+        raise SettingsError(msg) from error
+    return listener

@@ -1,0 +1,107 @@
+"""Sign-in to the console: links that work once, and sessions that survive a restart."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from callboard.config import open_own, write_own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LINK_SECONDS = 600.0
+"""The time in which a link can be used."""
+SESSION_SECONDS = 86_400.0
+"""The time after which a person signs in again."""
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Session:
+    """One person's sign-in in one browser."""
+
+    id: str
+    person: str
+    """The name that is recorded with each answer."""
+    expires: int
+
+
+class Sessions:
+    """The sessions of a console.
+
+    A session is told by two secrets: a cookie that scripts can't read, and a token that only pages of the console have.
+    A browser sends cookies to each port of a machine, so another program there may get the first, but not the second.
+    Both are signed, so none has to be stored.
+    """
+
+    def __init__(self, key: bytes, clock: Callable[[], float] = time.time) -> None:
+        """Create it; sessions of the same key hold across restarts."""
+        self._key = key
+        self._clock = clock
+        self._links: dict[str, float] = {}
+        """The links that were not used, each with its end."""
+
+    def new_link(self) -> str:
+        """Return the secret of a link that signs in once."""
+        now = self._clock()
+        self._links = {link: end for link, end in self._links.items() if end > now}
+        link = secrets.token_urlsafe(32)
+        self._links[link] = now + LINK_SECONDS
+        return link
+
+    def use_link(self, link: str) -> bool:
+        """Return whether a link signs in; it does so once."""
+        return self._links.pop(link, 0.0) > self._clock()
+
+    def start(self, person: str) -> tuple[str, str]:
+        """Start a session, and return its cookie and its token."""
+        fields = {"id": secrets.token_hex(16), "person": person, "expires": int(self._clock() + SESSION_SECONDS)}
+        payload = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
+        return f"{payload}.{self._signed('cookie', payload)}", self._signed("token", payload)
+
+    def find(self, cookie: str, token: str) -> Session | None:
+        """Return the session of a cookie and a token; None unless both are of one that holds."""
+        payload, _, signature = cookie.partition(".")
+        cookie_is_right = _equal(signature, self._signed("cookie", payload))
+        if not (_equal(token, self._signed("token", payload)) and cookie_is_right):
+            return None
+        try:
+            session = Session(**json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
+        except (binascii.Error, ValueError, TypeError):
+            return None
+        return session if session.expires > self._clock() else None
+
+    def _signed(self, purpose: str, payload: str) -> str:
+        return hmac.new(self._key, f"{purpose}:{payload}".encode(), hashlib.sha256).hexdigest()
+
+
+def _equal(text: str, expected: str) -> bool:
+    return hmac.compare_digest(text.encode(errors="replace"), expected.encode())
+
+
+def key_beside(journal: Path) -> bytes:
+    """Return the key of a journal's console, from a file beside it that only its user can read.
+
+    Raises:
+        OSError: If the file can't be read or written.
+        NotOwnError: If it is not this user's.
+    """
+    path = journal.with_name(f"{journal.name}.console-key")
+    if path.exists() or path.is_symlink():
+        with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+            key = file.read(_KEY_BYTES + 1)
+        if len(key) == _KEY_BYTES:
+            return key
+    key = secrets.token_bytes(_KEY_BYTES)
+    write_own(path, key)
+    return key
