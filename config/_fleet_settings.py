@@ -93,6 +93,11 @@ class AcceptSettings(Section):
     budget: Budget | None = None
     """The largest budget of a task, besides `budget.task`."""
 
+    @property
+    def offers_all(self) -> bool:
+        """True if all targets are offered, and work without one is done."""
+        return self.targets == ("*",)
+
 
 class FleetSettings(Section):
     """A fleet: machines that do each other's subtasks."""
