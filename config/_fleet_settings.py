@@ -123,7 +123,7 @@ class FleetSettings(Section):
     """A file with the certificates that the server's is checked with; None: the system's."""
     labels: dict[LabelText, LabelText] = Field(default_factory=dict)
     """Labels of this machine, such as `site: berlin`: tasks for targets of any machine may need some of them. For each
-    label there is also a target: any machine that has it, whose HostAgent chooses there."""
+    label there is also a target: any machine that has it and offers all targets, whose HostAgent chooses there."""
     serve: bool = False
     """Whether this machine does subtasks of other machines. `callboard fleet serve` does so in any case."""
     slots: int = Field(default=8, ge=1, le=1_000)

@@ -214,7 +214,12 @@ class ServedWork:
         if targets != self._published:
             body = await pack(
                 self._engine,
-                MachineTargets(machine=self._name, targets=targets, labels=self._labels()),
+                MachineTargets(
+                    machine=self._name,
+                    targets=targets,
+                    labels=self._settings.fleet.labels,
+                    takes_any=self._settings.fleet.accept.offers_all,
+                ),
                 self._name,
             )
             await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
@@ -224,11 +229,6 @@ class ServedWork:
         """Return the targets that other machines may give work. May block."""
         patterns = self._settings.fleet.accept.targets
         return tuple(target for target in self._targets() if matches(target.id, patterns))
-
-    def _labels(self) -> dict[str, str]:
-        """Return the labels: none if not all targets are offered."""
-        fleet = self._settings.fleet
-        return fleet.labels if fleet.accept.offers_all else {}
 
     async def _receive(self) -> None:
         """Take work from the queue, in its order and one by one.

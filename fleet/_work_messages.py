@@ -153,6 +153,8 @@ class MachineTargets(Value):
     machine: MachineName
     targets: tuple[Target, ...] = ()
     labels: dict[LabelText, LabelText] = Field(default_factory=dict)
+    takes_any: bool = True
+    """Whether it takes work without a target, for the machine as a whole."""
 
 
 BEAT_SECONDS = 2.0
