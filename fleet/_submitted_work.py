@@ -166,6 +166,10 @@ class SubmittedWork:
         """Delete what is left of subtasks that are over, until it is cancelled."""
         await self._sweep.run(unfinished)
 
+    def may_assign(self, task_id: str) -> bool:
+        """Return whether other machines may do subtasks of a task: not if it is another machine's work."""
+        return not self._is_of_other(task_id)
+
     def _claim_changed(self, key: str) -> None:
         task = self._tasks.get(key.rpartition(".")[2])
         if task is None:
@@ -277,7 +281,7 @@ class SubmittedWork:
             NoMachineError: If no machine of the fleet can do it.
             QueueFullError: If the other machine has too much work.
         """
-        if self._is_of_other(run.assign.task_id):
+        if not self.may_assign(run.assign.task_id):
             raise HandedOnError.of(run.assign.task_id)
         task = await self._known(run.assign)
         if self._own_name.taken and task.signals is None:
