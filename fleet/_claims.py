@@ -43,14 +43,9 @@ async def start_claimed(engine: FleetEngine, key: str, target: str, revision: in
     return await change_claim(engine, key, Claim(state=ClaimState.STARTED, target=target), revision)
 
 
-async def refuse_claimed(
-    engine: FleetEngine, key: str, target: str, revision: int, causes: tuple[Cause, ...]
-) -> int | None:
-    """Refuse claimed work: another machine does it then.
+async def refuse_claimed(engine: FleetEngine, key: str, target: str, revision: int, causes: tuple[Cause, ...]) -> None:
+    """Refuse work that was started: another machine does it then.
 
     Nothing of it may have been done.
-
-    Returns:
-        The claim's new revision; None if the other machine was first.
     """
-    return await change_claim(engine, key, Claim(state=ClaimState.REFUSED, target=target, causes=causes), revision)
+    await change_claim(engine, key, Claim(state=ClaimState.REFUSED, target=target, causes=causes), revision)

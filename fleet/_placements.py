@@ -243,7 +243,7 @@ class Placements:
             self._claims.pop(task_id, None)
 
     async def forget(self, task_id: str) -> None:
-        """Delete the claims to a task that is over, and what was said to machines that did not do it."""
+        """Delete the claims to a task that is over, and all that was said to their machines."""
         for machine in self._claims.pop(task_id, {}):
             for bucket, key in (
                 (Bucket.SIGNALS, signals_key(machine, self._name, task_id)),

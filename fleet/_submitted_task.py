@@ -104,7 +104,7 @@ class SubmittedTask:
         return self.machine == ANY_MACHINE
 
     @property
-    def lacks(self) -> str:
+    def requirement(self) -> str:
         """The property of the machines that it waits for, as in "no machine that ..."."""
         return f"has {self.pool} and has not refused the work" if self.refusals else f"has {self.pool}"
 
@@ -127,7 +127,7 @@ def away_id(assign: Assign) -> str:
 
 def away_question(task: SubmittedTask, assign: Assign) -> Question:
     text = (
-        f"No machine that {task.lacks} is there. Wait for one, or give the work up?"
+        f"No machine that {task.requirement} is there. Wait for one, or give the work up?"
         if task.is_unplaced
         else f"The machine {task.machine} is away. Wait for it, or give up its work, which may be done in part there?"
     )
@@ -144,7 +144,7 @@ def away_question(task: SubmittedTask, assign: Assign) -> Question:
 def unknown_end(task: SubmittedTask) -> TaskResult:
     """Return the result of a task whose end is not waited for."""
     if task.is_unplaced:
-        cause = Cause(reason=f"no machine that {task.lacks} was there, so nothing was done")
+        cause = Cause(reason=f"no machine that {task.requirement} was there, so nothing was done")
         return TaskResult(task_id=task.task_id, outcome=Outcome.FAILED, causes=(cause, *task.refusals))
     reason = f"the machine {task.machine} was not waited for: what it has done is not known"
     return TaskResult(

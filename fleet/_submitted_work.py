@@ -381,8 +381,9 @@ class SubmittedWork:
         key = self._key(task)
         if task.pool:
             await self._placements.forget(task.task_id)
+        else:
+            await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         await self._files.discard((*task.files.values(), *task.sent_files))
-        await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         for bucket, entry in task.told_entries.items():
             await repeat(lambda body=entry.value or b"": discard_packed(self._engine, body))  # type: ignore[misc]
             await repeat(lambda bucket=bucket: self._engine.delete(bucket, key))  # type: ignore[misc]

@@ -39,7 +39,7 @@ class Planner:
 
 @pytest.fixture
 def machines(fleet):
-    """Give a function that starts two machines, of which the first plans, and a submitter."""
+    """Give a function that starts a machine that plans, another one, and a submitter."""
 
     def start(planner):
         work = {"linux": finish, "host": planner}
