@@ -93,6 +93,11 @@ class AcceptSettings(Section):
     budget: Budget | None = None
     """The largest budget of a task, besides `budget.task`."""
 
+    @property
+    def offers_all(self) -> bool:
+        """True if all targets are offered, and work without one is done."""
+        return self.targets == ("*",)
+
 
 class FleetSettings(Section):
     """A fleet: machines that do each other's subtasks."""
@@ -118,7 +123,7 @@ class FleetSettings(Section):
     """A file with the certificates that the server's is checked with; None: the system's."""
     labels: dict[LabelText, LabelText] = Field(default_factory=dict)
     """Labels of this machine, such as `site: berlin`: tasks for targets of any machine may need some of them. For each
-    label there is also a target: any machine that has it, whose HostAgent chooses there."""
+    label there is also a target: any machine that has it and offers all targets, whose HostAgent chooses there."""
     serve: bool = False
     """Whether this machine does subtasks of other machines. `callboard fleet serve` does so in any case."""
     slots: int = Field(default=8, ge=1, le=1_000)

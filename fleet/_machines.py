@@ -186,7 +186,7 @@ class Machines:
             return
         pools: dict[str, list[str]] = collections.defaultdict(list)
         targets = {target.id: target for target in sent.targets}
-        for pool, target_id in pools_of(sent.targets, sent.labels):
+        for pool, target_id in pools_of(sent.targets, sent.labels if sent.takes_any else {}):
             pools[pool].append(target_id)
             self._pools.setdefault(pool, pool_target(pool, targets.get(target_id)))
         machine.pools, machine.labels = dict(pools), sent.labels

@@ -36,12 +36,7 @@ def narrowed(task: Task, sender: str, settings: Settings) -> Task:
         ValueError: If the task claims to be of another machine, or sets terms that it may not set here.
     """
     accept, machine = settings.fleet.accept, settings.fleet.machine
-    if task.origin is None or task.origin.submitter != sender:
-        msg = f"the task {task.id} says that it is of another machine than {sender}"
-        raise ValueError(msg)
-    if not is_foreign_id(task.id):
-        msg = f"the task id {task.id!r} is not one of another machine's: those begin with r-"
-        raise ValueError(msg)
+    check_sender(task, sender)
     if accept.machines != "all" and sender not in accept.machines:
         msg = f"the machine {machine} does no work of {sender} (fleet.accept.machines there)"
         raise ValueError(msg)
@@ -63,9 +58,18 @@ def narrowed(task: Task, sender: str, settings: Settings) -> Task:
     )
 
 
-def is_foreign_id(task_id: str) -> bool:
-    """Return whether an id is one of tasks of other machines."""
-    return _ID.fullmatch(task_id) is not None
+def check_sender(task: Task, sender: str) -> None:
+    """Check that a task is of the machine that sent it.
+
+    Raises:
+        ValueError: If it names another one, or has no id of another machine's task.
+    """
+    if task.origin is None or task.origin.submitter != sender:
+        msg = f"the task {task.id} says that it is of another machine than {sender}"
+        raise ValueError(msg)
+    if _ID.fullmatch(task.id) is None:
+        msg = f"the task id {task.id!r} is not one of another machine's: those begin with r-"
+        raise ValueError(msg)
 
 
 def refused_targets(task: Task, offered_ids: Iterable[str]) -> str:

@@ -29,7 +29,22 @@ class _NoEncryptionError(NatsError):
     """The server does not encrypt."""
 
 
-class EncryptedClient(Client):
+class ClosingClient(Client):
+    """A client that closes connections which do not get through the begin of the protocol.
+
+    The library forgets them: it connects again, or is closed, and their sockets stay open.
+    """
+
+    async def _process_connect_init(self) -> None:
+        try:
+            await super()._process_connect_init()
+        except BaseException:
+            if self._transport is not None:
+                self._transport.close()
+            raise
+
+
+class EncryptedClient(ClosingClient):
     """A client that talks to no server without TLS.
 
     The library begins TLS if the server's first line, which is not encrypted, asks for it: whoever is on the way could
@@ -71,7 +86,7 @@ async def connect(url: str, **options: Any) -> Client:
         "ping_interval": PING_SECONDS,
         **options,
     }
-    client = EncryptedClient() if "tls" in options else Client()
+    client = EncryptedClient() if "tls" in options else ClosingClient()
     connecting = asyncio.ensure_future(client.connect(url, error_cb=note, **settings))
     try:
         with answering():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,8 +13,8 @@ from callboard.config import HostLog
 from callboard.fleet._claims import change_claim
 from callboard.fleet._engine import Bucket
 from callboard.fleet._repeated_calls import repeat
-from callboard.fleet._work_messages import BEAT_SECONDS, Claim, ClaimState, told_key
-from callboard.messages import CallboardError
+from callboard.fleet._work_messages import BEAT_SECONDS, Claim, ClaimState, signals_key, told_key
+from callboard.messages import CallboardError, Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from callboard.fleet._engine import BucketEntry, FleetEngine
     from callboard.fleet._machines import Machine, Machines
     from callboard.fleet._pools import Candidate
+
+REFUSER_SECONDS = 60.0
+"""The time for which a machine that has refused work counts as busy: it may refuse the next, too."""
 
 _log = HostLog()
 
@@ -33,6 +37,25 @@ class NoMachineError(CallboardError):
         """Build the error for a pool and labels."""
         labels = "".join(f", {name}={value}" for name, value in needs.items())
         return cls(f"no machine of the fleet has {pool}{labels}: see `callboard fleet`")
+
+
+class WorkRefusedError(CallboardError):
+    """All machines that could do some work refuse it."""
+
+    def __init__(self, pool: str, causes_by_machine: Mapping[str, tuple[Cause, ...]]) -> None:
+        """Create it for a pool, with the reasons of each machine."""
+        machines = ", ".join(causes_by_machine)
+        super().__init__(f"no machine of the fleet takes the work for {pool}: refused by {machines}")
+        self.causes = (Cause(reason=str(self)), *refusal_causes(causes_by_machine))
+
+
+def refusal_causes(causes_by_machine: Mapping[str, tuple[Cause, ...]]) -> tuple[Cause, ...]:
+    """Return the reasons of machines, each with its name."""
+    return tuple(
+        Cause(reason=f"{machine}: {cause.reason}", where=machine, exception=cause.exception)
+        for machine, causes in causes_by_machine.items()
+        for cause in causes
+    )
 
 
 @dataclass
@@ -65,7 +88,9 @@ class Placements:
         self._machines = machines
         self._on_change = on_change
         self._claims: dict[str, dict[str, Placement]] = collections.defaultdict(dict)
-        """The claims to each task, by the machine; all but one are withdrawn."""
+        """The claims to each task, by the machine; one at most is open."""
+        self._refused_at: dict[str, float] = {}
+        """The time of each machine's last refusal."""
         self._last: dict[str, str] = {}
         """The last machine of each pool: it may have what earlier work left open, such as a shell's folder."""
         self._placing = asyncio.Lock()
@@ -87,7 +112,7 @@ class Placements:
         if entry.value is None:
             return
         placement = self._claims[task_id].get(machine)
-        if placement is not None and placement.claim.state is ClaimState.WITHDRAWN:
+        if placement is not None and not placement.claim.state.is_open:
             return  # a machine that writes into a claim that it has lost
         if placement is None or placement.revision < entry.revision:
             self._put(machine, task_id, Claim.model_validate_json(entry.value), entry.revision)
@@ -95,6 +120,8 @@ class Placements:
 
     def _put(self, machine: str, task_id: str, claim: Claim, revision: int) -> Placement:
         placement = Placement(machine, claim, revision)
+        if claim.state is ClaimState.REFUSED:
+            self._refused_at[machine] = time.monotonic()
         self._claims[task_id][machine] = placement
         return placement
 
@@ -102,12 +129,17 @@ class Placements:
         """Return the machine that has a task, also from before a crash."""
         await self._known.wait()
         claims = self._claims.get(task_id, {}).values()
-        return next((placement for placement in claims if placement.claim.state is not ClaimState.WITHDRAWN), None)
+        return next((placement for placement in claims if placement.claim.state.is_open), None)
+
+    def refusals(self, task_id: str) -> dict[str, tuple[Cause, ...]]:
+        """Return the reasons of the machines that have refused a task."""
+        claims = self._claims.get(task_id, {}).items()
+        return {name: placed.claim.causes for name, placed in claims if placed.claim.state is ClaimState.REFUSED}
 
     async def place(
         self, task_id: str, pool: str, needs: Mapping[str, str], *, keeps_machine: bool, besides: str = ""
     ) -> Placement | None:
-        """Give a task to a machine; None while none is there.
+        """Give a task to a machine that has not refused it; None while none is there.
 
         Args:
             task_id: Its id on the other machines.
@@ -118,15 +150,22 @@ class Placements:
 
         Raises:
             NoMachineError: If no machine is known that could do it, be it there or away.
+            WorkRefusedError: If all of them have refused it.
         """
         await self._machines.known.wait()  # after a start, claims may be known sooner
-        candidates = self._machines.candidates(pool, needs)
+        candidates = self._candidates(task_id, pool, needs)
         if not candidates:
-            raise NoMachineError.of(pool, needs)
+            refusals = self.refusals(task_id)
+            raise WorkRefusedError(pool, refusals) if refusals else NoMachineError.of(pool, needs)
         async with self._placing:  # the next choice counts this one
             others = [candidate for candidate in candidates if candidate.machine.name != besides]
             best = self._chosen(pool, others, keeps_machine=keeps_machine) or self._best(candidates)
             return None if best is None else await self._claimed(task_id, pool, best, keeps_machine=keeps_machine)
+
+    def _candidates(self, task_id: str, pool: str, needs: Mapping[str, str]) -> list[Candidate]:
+        """List the targets of a pool on machines that have not refused a task."""
+        refusals = self.refusals(task_id)
+        return [target for target in self._machines.candidates(pool, needs) if target.machine.name not in refusals]
 
     def _chosen(self, pool: str, candidates: list[Candidate], *, keeps_machine: bool) -> Candidate | None:
         last = [candidate for candidate in candidates if candidate.machine.name == self._last.get(pool)]
@@ -150,33 +189,43 @@ class Placements:
 
         def work(candidate: Candidate) -> tuple[float, int]:
             name = candidate.machine.name
-            return _load(candidate.machine, machines[name]), targets[name, candidate.target_id]
+            return self._load(candidate.machine, machines[name]), targets[name, candidate.target_id]
 
         return min((candidate for candidate in candidates if candidate.machine.takes_work), key=work, default=None)
 
     def _placed(self) -> list[Placement]:
         """Return the machines' claims that hold."""
         all_claims = (placement for claims in self._claims.values() for placement in claims.values())
-        return [placement for placement in all_claims if placement.claim.state is not ClaimState.WITHDRAWN]
+        return [placement for placement in all_claims if placement.claim.state.is_open]
 
-    async def take_back(self, task_id: str) -> bool:
-        """Take a task back, unless its machine has begun it."""
+    def _load(self, machine: Machine, placed: int) -> float:
+        """Return a machine's work for each slot; some was placed here."""
+        load = 0.0 if machine.state is None else max(machine.state.running, placed) / machine.state.slots
+        is_refuser = time.monotonic() - self._refused_at.get(machine.name, -math.inf) < REFUSER_SECONDS
+        return max(load, 1.0) if is_refuser else load
+
+    async def take_back(self, task_id: str, causes: tuple[Cause, ...] = ()) -> bool:
+        """Take a task back, unless its machine has begun it.
+
+        With `causes`, the machine counts as one that has refused it.
+        """
         placement = await self.get(task_id)
         if placement is None or placement.is_started:
             return placement is None
-        claim = placement.claim.model_copy(update={"state": ClaimState.WITHDRAWN})
+        state = ClaimState.REFUSED if causes else ClaimState.WITHDRAWN
+        claim = placement.claim.model_copy(update={"state": state, "causes": causes})
         key = told_key(self._name, placement.machine, task_id)
         revision = await change_claim(self._engine, key, claim, placement.revision)
         if revision is not None:
             self._put(placement.machine, task_id, claim, revision)
         return revision is not None
 
-    def waits_in_vain(self, placement: Placement, pool: str, needs: Mapping[str, str]) -> bool:
+    def waits_in_vain(self, task_id: str, placement: Placement, pool: str, needs: Mapping[str, str]) -> bool:
         """Return whether another machine could begin a task that waits."""
         if placement.is_started:
             return False
         machine = self._machines.get(placement.machine)
-        best = self._best(self._machines.candidates(pool, needs))
+        best = self._best(self._candidates(task_id, pool, needs))
         if best is None or best.machine is machine:
             return False
         if machine is None or not machine.takes_work:
@@ -184,7 +233,7 @@ class Placements:
         if time.monotonic() - placement.since <= 2 * BEAT_SECONDS:
             return False
         name = best.machine.name
-        return _load(best.machine, sum(placed.machine == name for placed in self._placed())) < 1
+        return self._load(best.machine, sum(placed.machine == name for placed in self._placed())) < 1
 
     def drop(self, task_id: str, machine: str) -> None:
         """Forget a machine's claim that was deleted."""
@@ -194,12 +243,10 @@ class Placements:
             self._claims.pop(task_id, None)
 
     async def forget(self, task_id: str) -> None:
-        """Delete the claims to a task that is over."""
+        """Delete the claims to a task that is over, and all that was said to their machines."""
         for machine in self._claims.pop(task_id, {}):
-            key = told_key(self._name, machine, task_id)
-            await repeat(lambda key=key: self._engine.delete(Bucket.CLAIMS, key))  # type: ignore[misc]
-
-
-def _load(machine: Machine, placed: int) -> float:
-    """Return a machine's work for each slot; some was placed here."""
-    return 0.0 if machine.state is None else max(machine.state.running, placed) / machine.state.slots
+            for bucket, key in (
+                (Bucket.SIGNALS, signals_key(machine, self._name, task_id)),
+                (Bucket.CLAIMS, told_key(self._name, machine, task_id)),
+            ):
+                await repeat(lambda bucket=bucket, key=key: self._engine.delete(bucket, key))  # type: ignore[misc]

@@ -33,7 +33,7 @@ def pools_of(targets: Iterable[Target], labels: Mapping[str, str]) -> Iterator[t
 
     Args:
         targets: The machine's targets, as it knows them.
-        labels: Its labels.
+        labels: Its labels, if it takes work without a target.
     """
     for target in targets:
         if target.kind is TargetKind.DEVICE:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from callboard.config import HostLog
-from callboard.fleet._claims import start_claimed
+from callboard.fleet._claims import refuse_claimed, start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
-from callboard.fleet._narrowed_orders import is_foreign_id, matches, narrowed, refused_targets
+from callboard.fleet._narrowed_orders import check_sender, matches, narrowed, refused_targets
 from callboard.fleet._obedience import Obedience
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._settled_requests import SettledRequests
@@ -38,6 +38,7 @@ from callboard.messages import (
     CallboardError,
     Cause,
     EventName,
+    JournalError,
     Outcome,
     SettingsError,
     SupervisorStoppedError,
@@ -216,7 +217,12 @@ class ServedWork:
         if targets != self._published:
             body = await pack(
                 self._engine,
-                MachineTargets(machine=self._name, targets=targets, labels=self._labels()),
+                MachineTargets(
+                    machine=self._name,
+                    targets=targets,
+                    labels=self._settings.fleet.labels,
+                    takes_any=self._settings.fleet.accept.offers_all,
+                ),
                 self._name,
             )
             await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
@@ -226,11 +232,6 @@ class ServedWork:
         """Return the targets that other machines may give work. May block."""
         patterns = self._settings.fleet.accept.targets
         return tuple(target for target in self._targets() if matches(target.id, patterns))
-
-    def _labels(self) -> dict[str, str]:
-        """Return the labels: none if not all targets are offered."""
-        fleet = self._settings.fleet
-        return fleet.labels if fleet.accept.targets == ("*",) else {}
 
     async def _receive(self) -> None:
         """Take work from the queue, in its order and one by one.
@@ -276,26 +277,34 @@ class ServedWork:
         if work is not None:  # it is delivered again, or its queue's delivery comes after a restart
             in_background(self._finish_with(work, delivery, order))
             return None
-        key = told_key(delivery.sender, self._name, task.id)
-        if order.claim is not None and not await start_claimed(self._engine, key, task.target or "", order.claim):
-            await self._done(delivery)
-            return None
-        work = self._begin(task, self._do_ordered(task, order.files, await self._signals(task)))
+        claim: int | None = None
+        if order.claim is not None:
+            claim = await start_claimed(self._engine, self._told_key(task), task.target or "", order.claim)
+            if claim is None:
+                await self._done(delivery)
+                return None
+        work = self._begin(task, self._do_ordered(order, claim, await self._signals(task)))
         in_background(self._finish_with(work, delivery, order))
         return work
 
-    async def _do_ordered(self, task: Task, files: Mapping[str, StoredFile], signals: TaskSignals | None) -> None:
+    async def _do_ordered(self, order: WorkOrder, claim: int | None, signals: TaskSignals | None) -> None:
         """Begin a task that was delivered, and see it to its end.
 
         Tasks of one target begin in the order of the queue. The files of others do not hold them up.
+
+        Args:
+            order: The work.
+            claim: The revision of this machine's claim; None if the work names this machine.
+            signals: All that its submitter has said.
         """
+        task = order.task
         if signals is not None:
             signals = await self._resumed(task, signals)
         new_lock = asyncio.Lock()
         async with self._begin_locks.setdefault(task.target, new_lock) if task.target else new_lock:
-            begun = await self._begun(task, files, signals)
+            begun = await self._begun(task, order.files, signals)
         if isinstance(begun, TaskResult):
-            await self._publish_result(task, begun)
+            await self._tell_not_begun(task, begun, claim)
         elif begun is not None:
             await self._do(task, begun, signals)
 
@@ -309,20 +318,14 @@ class ServedWork:
         return signals
 
     async def _ordered(self, delivery: Delivery) -> WorkOrder | None:
-        """Return a delivery's work under this machine's terms, if it is valid."""
+        """Return a delivery's work, if it can be read and is the sender's."""
         try:
             order = WorkOrder.model_validate_json(await repeat(lambda: unpack(self._engine, delivery.body)))
+            check_sender(order.task, delivery.sender)
         except (ValueError, DamagedFileError) as error:
-            _log.error("work from the machine %s is dropped, since it can't be read: %s", delivery.sender, error)
+            _log.error("work from the machine %s is dropped: %s", delivery.sender, error)
             return None
-        try:
-            task = narrowed(order.task, delivery.sender, self._settings)
-        except ValueError as error:
-            _log.error("work from the machine %s is refused: %s", delivery.sender, error)
-            if _submitter(order.task) == delivery.sender and is_foreign_id(order.task.id):
-                await self._publish_result(order.task, _not_begun(order.task, Outcome.FAILED, *Cause.chain(error)))
-            return None
-        return order.model_copy(update={"task": task})
+        return order
 
     async def _begun(
         self, task: Task, files: Mapping[str, StoredFile], signals: TaskSignals | None
@@ -340,17 +343,50 @@ class ServedWork:
             return None if signals is None and handle.done() else handle
         if signals is not None and signals.cancel is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
-        if self._settings.fleet.accept.targets != ("*",):
-            offered = await asyncio.to_thread(self._offered)
-            if reason := refused_targets(task, {target.id for target in offered}):
-                return _not_begun(task, Outcome.FAILED, Cause(reason=reason))
         try:
+            task = await self._accepted(task)
             paths = await self._files.take_in(sent_by(files, _submitter(task), task.id), task.id)
-            return await asyncio.to_thread(self._submitting.submit, self._files.with_files(task, paths, self._name))
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
             return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
+        try:
+            return await asyncio.to_thread(self._submitting.submit, self._files.with_files(task, paths, self._name))
+        except (SupervisorStoppedError, JournalError):
+            raise  # as a timeout: it may have been taken, and is known then when it is delivered again
+        except (CallboardError, ValueError) as error:
+            return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
+
+    async def _accepted(self, task: Task) -> Task:
+        """Return a task under the terms of this machine.
+
+        Raises:
+            ValueError: If this machine does not accept it.
+        """
+        task = narrowed(task, _submitter(task), self._settings)
+        if not self._settings.fleet.accept.offers_all:
+            offered = await asyncio.to_thread(self._offered)
+            if reason := refused_targets(task, {target.id for target in offered}):
+                raise ValueError(reason)
+        return task
+
+    async def _tell_not_begun(self, task: Task, result: TaskResult, claim: int | None) -> None:
+        """Tell a submitter that its work is not begun here.
+
+        Work for any machine that is refused may be done by another one: its claim is refused then.
+
+        Args:
+            task: The task.
+            result: The reasons.
+            claim: The revision of this machine's claim; None if the work names this machine.
+        """
+        if result.outcome is Outcome.FAILED:
+            reasons = "; ".join(cause.reason for cause in result.causes)
+            _log.warning("work from the machine %s is refused: %s", _submitter(task), reasons)
+        if claim is None or result.outcome is not Outcome.FAILED:
+            await self._publish_result(task, result)
+        else:
+            await refuse_claimed(self._engine, self._told_key(task), task.target or "", claim, result.causes)
 
     def _begin(self, task: Task, doing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         self._asked[task.id] = asyncio.Event()
@@ -425,9 +461,8 @@ class ServedWork:
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> bytes:
         """Tell the submitter of a task something, and return it as it was encoded."""
-        key = told_key(_submitter(task), self._name, task.id)
         body = await repeat(lambda: pack(self._engine, value, task.id, _submitter(task)))
-        await repeat(lambda: self._engine.put(bucket, key, body))
+        await repeat(lambda: self._engine.put(bucket, self._told_key(task), body))
         return body
 
     async def _signals(self, task: Task) -> TaskSignals | None:
@@ -484,6 +519,9 @@ class ServedWork:
             approvals_there=tuple(ApprovalThere(id=ask.id, reason=ask.reason) for ask in approvals),
             settled=self._settled.of(task.id),
         )
+
+    def _told_key(self, task: Task) -> str:
+        return told_key(_submitter(task), self._name, task.id)
 
     def _signals_key(self, task: Task) -> str:
         return signals_key(self._name, _submitter(task), task.id)

@@ -90,6 +90,8 @@ class SubmittedTask:
     """Whether a person said that it waits for its machine, which is away."""
     is_told_away: bool = False
     """Whether it was told that no machine is there that could do it."""
+    refusals: tuple[Cause, ...] = ()
+    """The reasons of the machines that have refused it."""
     waits_for: tuple[str, str] | None = None
     """The request that a person is asked here: its id there and here."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -100,6 +102,11 @@ class SubmittedTask:
     def is_unplaced(self) -> bool:
         """True while no machine is chosen."""
         return self.machine == ANY_MACHINE
+
+    @property
+    def requirement(self) -> str:
+        """The property of the machines that it waits for, as in "no machine that ..."."""
+        return f"has {self.pool} and has not refused the work" if self.refusals else f"has {self.pool}"
 
     def move(self, placement: Placement | None) -> None:
         """Have it done by a machine, which knows nothing of it yet."""
@@ -120,7 +127,7 @@ def away_id(assign: Assign) -> str:
 
 def away_question(task: SubmittedTask, assign: Assign) -> Question:
     text = (
-        f"No machine that has {task.pool} is there. Wait for one, or give the work up?"
+        f"No machine that {task.requirement} is there. Wait for one, or give the work up?"
         if task.is_unplaced
         else f"The machine {task.machine} is away. Wait for it, or give up its work, which may be done in part there?"
     )
@@ -137,8 +144,8 @@ def away_question(task: SubmittedTask, assign: Assign) -> Question:
 def unknown_end(task: SubmittedTask) -> TaskResult:
     """Return the result of a task whose end is not waited for."""
     if task.is_unplaced:
-        cause = Cause(reason=f"no machine that has {task.pool} was there, so nothing was done")
-        return TaskResult(task_id=task.task_id, outcome=Outcome.FAILED, causes=(cause,))
+        cause = Cause(reason=f"no machine that {task.requirement} was there, so nothing was done")
+        return TaskResult(task_id=task.task_id, outcome=Outcome.FAILED, causes=(cause, *task.refusals))
     reason = f"the machine {task.machine} was not waited for: what it has done is not known"
     return TaskResult(
         task_id=task.task_id, outcome=Outcome.FAILED, causes=(Cause(reason=reason),), comment=reason, failed_actions=1
@@ -230,8 +237,7 @@ def result_here(task: SubmittedTask, assign: Assign, result: TaskResult) -> Subt
     """Return the result of a subtask from that of its task there."""
     machine = "" if task.is_unplaced else task.machine
     causes = tuple(
-        cause.model_copy(update={"where": f"{machine}/{cause.where}" if cause.where else machine})
-        for cause in result.causes
+        cause.model_copy(update={"where": "/".join(filter(None, (machine, cause.where)))}) for cause in result.causes
     )
     if result.outcome is not Outcome.FINISHED and not causes:
         causes = (Cause(reason=f"the machine {machine} gives no reason", where=machine),)

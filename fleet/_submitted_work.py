@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing import RemoteTerms
 from callboard.config import HostLog
-from callboard.fleet._engine import Bucket, DamagedFileError
-from callboard.fleet._placements import Placements
+from callboard.fleet._engine import Bucket, DamagedFileError, QueueFullError
+from callboard.fleet._placements import Placements, WorkRefusedError, refusal_causes
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._submitted_task import (
     AWAY,
@@ -166,6 +166,10 @@ class SubmittedWork:
         """Delete what is left of subtasks that are over, until it is cancelled."""
         await self._sweep.run(unfinished)
 
+    def may_assign(self, task_id: str) -> bool:
+        """Return whether other machines may do subtasks of a task: not if it is another machine's work."""
+        return not self._is_of_other(task_id)
+
     def _claim_changed(self, key: str) -> None:
         task = self._tasks.get(key.rpartition(".")[2])
         if task is None:
@@ -277,7 +281,7 @@ class SubmittedWork:
             NoMachineError: If no machine of the fleet can do it.
             QueueFullError: If the other machine has too much work.
         """
-        if self._is_of_other(run.assign.task_id):
+        if not self.may_assign(run.assign.task_id):
             raise HandedOnError.of(run.assign.task_id)
         task = await self._known(run.assign)
         if self._own_name.taken and task.signals is None:
@@ -301,6 +305,10 @@ class SubmittedWork:
         while task.result is None and not task.is_given_up:
             if telling.done():
                 telling.result()
+                if task.pool and await self._placements.get(task.task_id) is None:  # it was refused since
+                    await self._leave(task)
+                    task.result = _cancelled(task)
+                    break
             await self._change(task)
         await asyncio.wait({telling}, timeout=_TELL_SECONDS)
         return self._ended(task, run.assign, task.result or unknown_end(task))
@@ -310,7 +318,7 @@ class SubmittedWork:
         task = await self._known(run.assign)
         await self._take_back(task)
         if task.signals is None and task.result is None:  # it was never sent
-            task.result = TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)
+            task.result = _cancelled(task)
         reason = run.causes[0].reason if run.causes else "it was stopped"
         if task.result is None:
             await self._signal(task, cancel=reason)
@@ -373,8 +381,9 @@ class SubmittedWork:
         key = self._key(task)
         if task.pool:
             await self._placements.forget(task.task_id)
+        else:
+            await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         await self._files.discard((*task.files.values(), *task.sent_files))
-        await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         for bucket, entry in task.told_entries.items():
             await repeat(lambda body=entry.value or b"": discard_packed(self._engine, body))  # type: ignore[misc]
             await repeat(lambda bucket=bucket: self._engine.delete(bucket, key))  # type: ignore[misc]
@@ -434,7 +443,11 @@ class SubmittedWork:
         order = WorkOrder(task=task_there(task, assign, subtasks, terms, self._name), files=files, claim=task.claim)
         body = await repeat(lambda: pack(self._engine, order, task.task_id, task.machine))
         sent_id = task.task_id if task.claim is None else f"{task.task_id} {task.claim}"  # it may be given back to it
-        await repeat(lambda: self._engine.send(task.machine, sent_id, body))
+        try:
+            await repeat(lambda: self._engine.send(task.machine, sent_id, body))
+        except QueueFullError:
+            await repeat(lambda: discard_packed(self._engine, body))
+            raise
         task.is_sent = True
         self._on_sent(task.machine)
 
@@ -461,7 +474,8 @@ class SubmittedWork:
                 await self._choose_machine(task)
             if not task.is_unplaced and not task.is_sent and task.result is None:
                 await self._tell_pause(task, is_paused=run.paused)
-                await self._send(task, assign, terms)
+                if not await self._is_taken(task, assign, terms):
+                    continue
             if task.result is not None:
                 return self._ended(task, assign, task.result)
             answered = {verdict.id for verdict in (task.signals or TaskSignals()).verdicts}
@@ -482,15 +496,21 @@ class SubmittedWork:
         """Choose a machine, or another one if the work waits in vain."""
         placement = await self._placements.get(task.task_id)
         if placement is not None:
-            in_vain = self._placements.waits_in_vain(placement, task.pool, task.needs)
+            in_vain = self._placements.waits_in_vain(task.task_id, placement, task.pool, task.needs)
             if not in_vain or not await self._take_back(task):
                 return
+        elif not task.is_unplaced:
+            await self._leave(task)  # its machine has refused it
         besides = "" if placement is None else placement.machine
-        task.move(
-            await self._placements.place(
+        task.refusals = refusal_causes(self._placements.refusals(task.task_id))
+        try:
+            placement = await self._placements.place(
                 task.task_id, task.pool, task.needs, keeps_machine=task.keeps_machine, besides=besides
             )
-        )
+        except WorkRefusedError as error:
+            task.result = TaskResult(task_id=task.task_id, outcome=Outcome.FAILED, causes=error.causes)
+            return
+        task.move(placement)
         if not task.is_unplaced:
             task.is_told_away = False
             self._on_placed(task)
@@ -498,15 +518,31 @@ class SubmittedWork:
             task.is_told_away = True
             self._on_sent(task.machine)
 
-    async def _take_back(self, task: SubmittedTask) -> bool:
+    async def _is_taken(self, task: SubmittedTask, assign: Assign, terms: RemoteTerms) -> bool:
+        """Send a subtask; return False if its queue is full and another machine may do it."""
+        try:
+            await self._send(task, assign, terms)
+        except QueueFullError as error:
+            if not task.pool:
+                raise
+            if await self._take_back(task, Cause.chain(error)):
+                return False
+            task.is_sent = True  # by an earlier process: its machine has begun it
+        return True
+
+    async def _take_back(self, task: SubmittedTask, causes: tuple[Cause, ...] = ()) -> bool:
         """Take work of any machine back, unless its machine has begun it."""
-        if not task.pool or not await self._placements.take_back(task.task_id):
+        if not task.pool or not await self._placements.take_back(task.task_id, causes):
             return False
+        await self._leave(task)
+        return True
+
+    async def _leave(self, task: SubmittedTask) -> None:
+        """Delete what was said to a machine that does not do the work."""
         if task.signals is not None:
             key = self._signals_key(task)
             await repeat(lambda: self._engine.delete(Bucket.SIGNALS, key))
         task.move(None)
-        return True
 
     async def _change(self, task: SubmittedTask) -> None:
         """Wait for news; for a moment only if a machine is chosen."""
@@ -514,3 +550,8 @@ class SubmittedWork:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS if task.pool else None):
                 await task.changed.wait()
+
+
+def _cancelled(task: SubmittedTask) -> TaskResult:
+    """Return the result of a task that no machine has begun."""
+    return TaskResult(task_id=task.task_id, outcome=Outcome.CANCELLED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from callboard.fleet._engine import Bucket, DamagedFileError
 from callboard.fleet._repeated_calls import repeat
 from callboard.fleet._task_files import sent_by
-from callboard.fleet._work_messages import Claim, ClaimState, WorkResult, discard_packed, signals_key, unpack
+from callboard.fleet._work_messages import Claim, WorkResult, discard_packed, signals_key, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -119,7 +119,7 @@ class Sweep:
         told = {bucket: await self._entry(bucket, key) for bucket in _TOLD}
         key_there = signals_key(machine, self._name, task_id)
         signals = await self._entry(Bucket.SIGNALS, key_there)
-        if told[Bucket.RESULTS] is None and signals is not None and not _is_withdrawn(told[Bucket.CLAIMS]):
+        if told[Bucket.RESULTS] is None and signals is not None and not _is_over(told[Bucket.CLAIMS]):
             return False
         files = await self._files_of(told[Bucket.RESULTS])
         await self._files.discard(sent_by(files, machine, task_id).values())
@@ -146,11 +146,11 @@ class Sweep:
             return {}
 
 
-def _is_withdrawn(entry: BucketEntry | None) -> bool:
-    """Return whether work was taken back, so that its machine does not begin it."""
+def _is_over(entry: BucketEntry | None) -> bool:
+    """Return whether work was taken back or refused, so that its machine does not begin it."""
     if entry is None or entry.value is None:
         return False
     try:
-        return Claim.model_validate_json(entry.value).state is ClaimState.WITHDRAWN
+        return not Claim.model_validate_json(entry.value).state.is_open
     except ValueError:
         return False

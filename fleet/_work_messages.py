@@ -15,6 +15,7 @@ from callboard.messages import (
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
+    Cause,
     LabelText,
     MachineName,
     Question,
@@ -53,8 +54,15 @@ class ClaimState(StrEnum):
     """The work is in its queue. The submitter may take it back."""
     STARTED = "started"
     """The machine has begun it, and no other one does it."""
+    REFUSED = "refused"
+    """Nothing of it is done there: the machine refuses it, or its queue is full."""
     WITHDRAWN = "withdrawn"
     """The submitter has taken it back."""
+
+    @property
+    def is_open(self) -> bool:
+        """True while the machine may do the work."""
+        return self in {ClaimState.PLACED, ClaimState.STARTED}
 
 
 class Claim(Value):
@@ -67,6 +75,8 @@ class Claim(Value):
     state: ClaimState
     target: str = ""
     """The id of the target there; empty for the whole machine."""
+    causes: tuple[Cause, ...] = ()
+    """The reasons, if it is refused."""
 
 
 class WorkResult(Value):
@@ -143,6 +153,8 @@ class MachineTargets(Value):
     machine: MachineName
     targets: tuple[Target, ...] = ()
     labels: dict[LabelText, LabelText] = Field(default_factory=dict)
+    takes_any: bool = True
+    """Whether it takes work without a target, for the machine as a whole."""
 
 
 BEAT_SECONDS = 2.0

@@ -36,6 +36,10 @@ class RemoteWork(Protocol):
     All methods run on the event loop.
     """
 
+    def may_assign(self, task_id: str) -> bool:
+        """Return whether other machines may do subtasks of a task."""
+        ...
+
     async def carry_on(self, run: Run, terms: RemoteTerms) -> Question | ApprovalRequest | RemoteEnded:
         """Send a subtask, or a person's answer, and wait.
 

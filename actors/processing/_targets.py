@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.processing._collect import on_lane
 from callboard.actors.processing._picture import presentable
 from callboard.actors.processing._services import digest
-from callboard.messages import Control, Look, Observation, agent_kind, encodable, reason_of
+from callboard.messages import REMOTE, Control, Look, Observation, agent_kind, encodable, reason_of
 from callboard.surfaces import Server
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     targets, ids = listed.offered, listed.digest
     if listed.owned:
         targets = tuple(target for target in targets if target.open_to(task_id, run.assign.session))
+    remote = context.services.remote
+    if remote is not None and not remote.may_assign(task_id):
+        targets = tuple(target for target in targets if agent_kind(target.address) != REMOTE)
     hidden = [target for target in targets if secrets.in_target(task_id, target)] if secrets.known else []
     if hidden:
         targets = tuple(target for target in targets if target not in hidden)

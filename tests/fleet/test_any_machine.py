@@ -83,6 +83,19 @@ def test_label_chooses_the_machine(fleet, pair):
     assert {result.subtasks[0].machine for result in results} == {"beta"}
 
 
+def test_labels_count_on_a_machine_that_offers_some_targets(fleet):
+    """They choose it for a target; work without one, which it refuses, is not offered."""
+    accept = {"accept": {"targets": ["build"]}, "labels": {"site": "rome"}}
+    fleet.machine("alpha", surface=Shells(), linux=finish, fleet={"labels": {"os": "linux"}})
+    fleet.machine("gamma", surface=Shells(), linux=finish, fleet=accept)
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    known(desk)
+    for number in range(2):
+        result = desk.submit(on_build(number, needs={"site": "rome"})).result(PATIENCE)
+        assert (result.outcome, result.subtasks[0].machine) == (Outcome.FINISHED, "gamma")
+    assert {target.id for target in desk.targets() if target.machine == "any"} == {"any:build", "any:os=linux"}
+
+
 def test_label_that_no_machine_has_fails_the_work(fleet, pair):
     known(pair)
     result = pair.submit(on_build(1, needs={"site": "rome"})).result(PATIENCE)

@@ -15,8 +15,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="programs are ki
 TIMES = {
     **{f"callboard.fleet.{module}.BEAT_SECONDS": 0.5 for module in ("_machines", "_placements", "_served_work")},
     **{f"callboard.fleet.{module}.AWAY_SECONDS": 2.0 for module in ("_fleet_link", "_machines", "_own_name")},
+    "callboard.fleet._placements.REFUSER_SECONDS": 0.5,
 }
-"""Machines count as away sooner, so that work is given to others more often."""
+"""Machines count as away, and take work after a refusal, sooner: so more work is given to others."""
 FEW = [
     Fault("kill", "alpha", pause=0.3, seconds=0.2),
     Fault("kill", "server", pause=0.8, seconds=0.3),
@@ -49,6 +50,7 @@ def test_fleet_survives_many_faults(lab, seed):
     assert outcomes["approved"] > 20
     assert outcomes["rejected"] > 0
     assert outcomes["any"] > 50
+    assert outcomes["refused"] > 0
     assert counts.total() == 110
 
 

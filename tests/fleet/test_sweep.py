@@ -192,6 +192,7 @@ async def swept(hub, entries, *, identity="a", known=(), unfinished=()):
 
 SIGNALS = TaskSignals(cancel="given up").model_dump_json().encode()
 WITHDRAWN = Claim(state=ClaimState.WITHDRAWN).model_dump_json().encode()
+REFUSED = Claim(state=ClaimState.REFUSED).model_dump_json().encode()
 STARTED = Claim(state=ClaimState.STARTED).model_dump_json().encode()
 
 
@@ -203,6 +204,7 @@ STARTED = Claim(state=ClaimState.STARTED).model_dump_json().encode()
         {Bucket.REQUESTS: b"{}"},
         {Bucket.CLAIMS: STARTED},
         {Bucket.CLAIMS: WITHDRAWN, Bucket.SIGNALS: SIGNALS},
+        {Bucket.CLAIMS: REFUSED, Bucket.SIGNALS: SIGNALS},
     ],
 )
 async def test_entries_of_a_task_that_is_over_are_deleted(fleet, entries):

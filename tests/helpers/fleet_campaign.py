@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fleet_checker import problems, repetitions
 from fleet_lab import ANY, Chaos, Fault, FleetLab, random_tasks
-from fleet_machine import APPROVED
+from fleet_machine import APPROVED, PICKY
 from support import wait_for
 
 if TYPE_CHECKING:
@@ -61,10 +62,19 @@ def befall(
         outcomes.update(end.outcome.value for end in ends[name].values())
         outcomes["planned"] += sum(len(end.subtasks) > 1 for end in ends[name].values())
         outcomes["any"] += sum(ANY in str(task) and task["id"] in ends[name] for task in tasks[name])
+        checked = {task["id"] for task in tasks[name] if "checks" in task}
+        outcomes["refused"] += sum(task in checked and machine == PICKY for task, machine in _choices(lab, name))
         approved = lab.machines[name].folder / APPROVED
         outcomes["approved"] += len(set(approved.read_text().split())) if approved.exists() else 0
     _check(found)
     return outcomes, chaos.counts
+
+
+def _choices(lab: FleetLab, name: str) -> list[tuple[str, str]]:
+    """Return the machines that a submitter has chosen, each with its task."""
+    lines = (lab.machines[name].folder / "machine.log").read_text().splitlines()
+    events = [json.loads(line) for line in lines if '"machine.chosen"' in line and line.endswith("}")]
+    return [(event["task"], event["machine"]) for event in events]
 
 
 def _check(found: list[str]) -> None:

@@ -38,14 +38,16 @@ def parts_of(task: dict[str, Any]) -> list[Part]:
         name, target = words["name"], words.get("target") or task["target"]
         marks = [f"{name}.{number + 1}" for number in range(int(words["marks"]))]
         refused = "sign" in words and fleet_machine.is_refused(name)
-        parts.append(Part(name, _machines_of(target, task.get("needs", {})), marks, refused))
+        parts.append(Part(name, _machines_of(target, task), marks, refused))
     return parts
 
 
-def _machines_of(target: str, needs: dict[str, str]) -> set[str]:
+def _machines_of(target: str, task: dict[str, Any]) -> set[str]:
     if target != ANY:
         return {target.partition(":")[0]}
-    return {machine for machine, site in fleet_machine.SITES.items() if needs.get("site", site) == site}
+    needs = task.get("needs", {})
+    machines = {machine for machine, site in fleet_machine.SITES.items() if needs.get("site", site) == site}
+    return machines - {fleet_machine.PICKY} if "checks" in task else machines
 
 
 def repetitions(lab: FleetLab) -> list[str]:

@@ -358,6 +358,8 @@ def _random_task(chance: random.Random, name: str, machines: list[str]) -> dict[
         work = {"target": _target(chance, chance.choice(machines)), "request": _words(chance, name)}
         if work["target"] == ANY and chance.random() < 0.3:
             work["needs"] = {"site": chance.choice(["near", "far"])}
+        elif work["target"] == ANY and chance.random() < 0.5:
+            work["checks"] = [{"program": "fine"}]
     ways = ({"cancel": True}, {"pause": chance.choice((0.1, 1.0, 3.0))}, *[{}] * 8)
     return {"id": name, **work, **chance.choice(ways)}
 

@@ -44,6 +44,8 @@ WINDOWS = 3
 YARD = "yard"
 """The shell that each machine has, for the work of any machine."""
 SITES = {"alpha": "near", "beta": "near", "gamma": "far"}
+PICKY = "gamma"
+"""The machine that refuses work with a check of a program."""
 """A label of each machine that serves."""
 UNFINISHED = 12
 """The most tasks of a submitter that are under way at once, if its order does not say otherwise."""
@@ -302,6 +304,7 @@ def main(order: dict[str, Any]) -> None:
             "name": name,
             "slots": order.get("slots", 8),
             "labels": {"site": SITES[name]} if order.get("serves") else {},
+            "accept": {"programs": name != PICKY},
             **order.get("fleet", {}),
         },
     )
@@ -309,7 +312,11 @@ def main(order: dict[str, Any]) -> None:
     engine_class = CarelessEngine if order.get("careless") else NatsEngine
     engine = engine_class(order["url"], name, **order.get("engine", {}), **connection_options(settings))
     with Supervisor.start(
-        settings, models={"app": worker, "linux": worker, "host": planner}, servers=[world], engine=engine
+        settings,
+        models={"app": worker, "linux": worker, "host": planner},
+        servers=[world],
+        checks={"fine": lambda: True},
+        engine=engine,
     ) as supervisor:
         if order.get("serves"):
             supervisor.serve()
