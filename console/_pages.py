@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -59,7 +60,7 @@ class Pages:
             undefined=StrictUndefined,
             finalize=_shown,
         )
-        environment.globals.update(t=TEXTS, scale=SCALE, live=self.supervisor is not None)
+        environment.globals.update(t=SimpleNamespace(**TEXTS), scale=SCALE, live=self.supervisor is not None)
         environment.filters.update(
             json=pretty,
             calls=calls_of,

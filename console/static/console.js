@@ -144,7 +144,7 @@
     if (path !== location.pathname + location.search) return;
     const fresh = new DOMParser().parseFromString(html, "text/html").body;
     for (const link of fresh.querySelectorAll('a[href^="/"]')) link.setAttribute("href", inside(link.getAttribute("href")));
-    if (isNew || shown !== path) { main.replaceChildren(...fresh.childNodes); main.focus(); } else morphChildren(main, fresh);
+    if (isNew || shown !== path) { main.replaceChildren(...fresh.childNodes); main.focus({ preventScroll: true }); } else morphChildren(main, fresh);
     shown = path;
     finish(main);
     const heading = main.querySelector("h1");
