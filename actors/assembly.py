@@ -197,8 +197,7 @@ class Assembly:
             self.journal,
             post=lambda message: self.client.tell(message),  # noqa: PLW0108 - there is no client yet
             emit=self.stream.emit,
-            local=() if self.local_machines is None else self.local_machines.names,
-            shared=None if self.local_machines is None else self.settings.local_surfaces,
+            local=self.local_machines,
         )
         undo.callback(link.close, STOP_SECONDS)
         link.open()

@@ -20,12 +20,13 @@ from callboard.messages import ANY_MACHINE, EventName, SettingsError, Supervisor
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import Callable, Collection, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from callboard.actors.processing import AnsweredElsewhere
     from callboard.actors.runtime import EventLoop
     from callboard.config import Settings
     from callboard.fleet._engine import FleetEngine
+    from callboard.fleet._local_machines import LocalMachines
     from callboard.fleet._obedience import Submitting
     from callboard.fleet._submitted_task import SubmittedTask
     from callboard.journal import Journal
@@ -66,8 +67,7 @@ class FleetLink:
         *,
         post: Callable[[RequestExpired | AnsweredElsewhere], None],
         emit: Callable[..., None],
-        local: Collection[str] = (),
-        shared: Collection[str] | None = None,
+        local: LocalMachines | None = None,
     ) -> None:
         """Create it.
 
@@ -78,8 +78,7 @@ class FleetLink:
             journal: Its journal.
             post: Send the root a message.
             emit: Emit an event.
-            local: The names of the machines that this supervisor has started, if they are its fleet.
-            shared: The names of the surfaces that these and this process have.
+            local: The machines that this supervisor has started, if they are its fleet.
         """
         self._local = local
         self._engine = engine
@@ -93,7 +92,7 @@ class FleetLink:
             self._tell_change,
             self._look_again,
             self._own_name.observe,
-            shared=shared,
+            local=local,
         )
         """The other machines."""
         self.targets = RemoteTargets(self.machines)
@@ -138,7 +137,7 @@ class FleetLink:
         self._start(self._keep_up)
         if is_open:
             self._ends(self.machines.known.wait(), max(0.0, begin + OPEN_SECONDS - time.monotonic()))
-        if self._local and not self._ends(self.machines.wait_for_targets(self._local), LOCAL_SECONDS):
+        if self._local is not None and not self._ends(self.machines.wait_for_targets(self._local.names), LOCAL_SECONDS):
             msg = f"fleet.local: the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
             raise SettingsError(msg)
 

@@ -22,7 +22,7 @@ from callboard.config import AcceptSettings, HostLog, own_folder, write_own
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from callboard.config import Settings
 
@@ -47,7 +47,7 @@ class LocalStart:
     """The folders that the program imports from."""
 
 
-def local_settings(settings: Settings, name: str) -> Settings:
+def local_settings(settings: Settings, name: str, labels: Mapping[str, str]) -> Settings:
     """Return the settings of a local machine.
 
     They are the program's, with a journal and a log file of its own, and paths in place of files that are sent. Of the
@@ -61,6 +61,7 @@ def local_settings(settings: Settings, name: str) -> Settings:
             update={
                 "local": 0,
                 "name": name,
+                "labels": labels,
                 "serve": True,
                 "files": "same",
                 "accept": accept,
@@ -92,6 +93,10 @@ class LocalMachines:
         self._settings = settings
         self.names = tuple(_names(settings))
         """The names of the machines."""
+        self.labels = {"start": secrets.token_hex(8)}
+        """The labels of the machines: other ones are of an earlier start, in the server's store."""
+        self.shared_surfaces = settings.local_surfaces
+        """The surfaces that they and this process have."""
         self.token = secrets.token_urlsafe(32)
         self.url = ""
         self._folder: Path
@@ -190,7 +195,7 @@ class LocalMachines:
         raise SettingsError(msg)
 
     def _start_worker(self, name: str) -> None:
-        start = LocalStart(local_settings(self._settings, name), self.url, self.token, tuple(sys.path))
+        start = LocalStart(local_settings(self._settings, name, self.labels), self.url, self.token, tuple(sys.path))
         worker = subprocess.Popen([sys.executable, "-P", "-m", _WORKER], stdin=subprocess.PIPE, start_new_session=True)
         with contextlib.suppress(BrokenPipeError):  # it has ended already, and is started again
             _input(worker).write(pickle.dumps(start))

@@ -178,6 +178,14 @@ def test_killed_program_leaves_nothing_running_and_goes_on(tmp_path):
     assert again.stdout.splitlines()[-1] == "finished"
 
 
+def test_second_start_offers_the_targets_of_its_own_machines(tmp_path, monkeypatch):
+    for windows in ("old both", "both new"):
+        monkeypatch.setenv("LOCAL_WINDOWS", windows)
+        with Supervisor.start(local(2, journal={"path": tmp_path / "journal.db"})) as supervisor:
+            targets = {target.id for target in supervisor.targets()}
+            assert targets == {f"memo:{name}" for name in windows.split()}
+
+
 def test_other_users_of_the_computer_are_refused(tmp_path):
     with Supervisor.start(local(1, journal={"path": tmp_path / "journal.db"})):
         folder = tmp_path / "journal.db.fleet"
