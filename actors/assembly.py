@@ -183,8 +183,15 @@ class Assembly:
         self.lookup.refuse_shared_ids([session.target_surface for session in self.sessions if session.on_target])
 
     def _join_fleet(self, engine: FleetEngine | None, undo: ExitStack) -> FleetLink | None:
-        """Connect to the fleet; None if the settings name none."""
+        """Connect to the fleet; None if the settings name none.
+
+        Raises:
+            SettingsError: If that can't be done.
+        """
         if self.settings.fleet.local:
+            if engine is not None:
+                msg = "fleet.local starts a server of its own: leave the argument `engine` out, or fleet.local"
+                raise SettingsError(msg)
             engine = self._start_local_machines(undo)
         if engine is None and self.settings.fleet.url is None:
             return None
@@ -220,8 +227,11 @@ class Assembly:
         """Do the subtasks of other machines from now on.
 
         Raises:
-            SettingsError: If the settings name no fleet.
+            SettingsError: If the settings name no fleet, or start its machines.
         """
+        if self.local_machines is not None:
+            msg = "the machines of fleet.local give this supervisor no work: leave serve() out, or set fleet.url"
+            raise SettingsError(msg)
         if self.fleet is None:
             msg = "this supervisor belongs to no fleet: set fleet.url"
             raise SettingsError(msg)

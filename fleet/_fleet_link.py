@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import importlib.util
 import time
@@ -19,7 +20,6 @@ from callboard.fleet._task_files import TaskFiles
 from callboard.messages import ANY_MACHINE, EventName, SettingsError, SupervisorStoppedError
 
 if TYPE_CHECKING:
-    import concurrent.futures
     from collections.abc import Callable, Coroutine, Iterable
 
     from callboard.actors.processing import AnsweredElsewhere
@@ -126,7 +126,8 @@ class FleetLink:
         A server that does not answer is tried again: the work of this machine does not need it.
 
         Raises:
-            SettingsError: If the server refuses the connection, or was not set up.
+            SettingsError: If the server refuses the connection, or was not set up, or a machine of this computer can't
+                start.
         """
         begin = time.monotonic()
         is_open = False
@@ -137,8 +138,22 @@ class FleetLink:
         self._start(self._keep_up)
         if is_open:
             self._ends(self.machines.known.wait(), max(0.0, begin + OPEN_SECONDS - time.monotonic()))
-        if self._local is not None and not self._ends(self.machines.wait_for_targets(self._local.names), LOCAL_SECONDS):
-            msg = f"fleet.local: the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
+        if self._local is not None:
+            self._wait_for(self._local)
+
+    def _wait_for(self, local: LocalMachines) -> None:
+        """Wait until the machines of this computer have told their targets.
+
+        Raises:
+            SettingsError: If they can't start.
+        """
+        told = self._loop.submit(self.machines.wait_for_targets(local.names))
+        futures: tuple[concurrent.futures.Future[Any], ...] = (told, local.failure)
+        concurrent.futures.wait(futures, LOCAL_SECONDS, concurrent.futures.FIRST_COMPLETED)
+        if not told.done():
+            told.cancel()
+            late = f"the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
+            msg = f"fleet.local: {local.failure.result() if local.failure.done() else late}"
             raise SettingsError(msg)
 
     def _ends(self, work: Coroutine[Any, Any, object], seconds: float | None) -> bool:

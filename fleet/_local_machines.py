@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import importlib.util
 import json
@@ -45,6 +46,8 @@ class LocalStart:
     token: str
     search_path: tuple[str, ...]
     """The folders that the program imports from."""
+    failure: Path
+    """The file for the reason why it can't start."""
 
 
 def local_settings(settings: Settings, name: str, labels: Mapping[str, str]) -> Settings:
@@ -97,6 +100,8 @@ class LocalMachines:
         """The labels of the machines: other ones are of an earlier start, in the server's store."""
         self.shared_surfaces = settings.local_surfaces
         """The surfaces that they and this process have."""
+        self.failure = concurrent.futures.Future[str]()
+        """The reason why a machine can't start, once there is one."""
         self.token = secrets.token_urlsafe(32)
         self.url = ""
         self._folder: Path
@@ -195,7 +200,9 @@ class LocalMachines:
         raise SettingsError(msg)
 
     def _start_worker(self, name: str) -> None:
-        start = LocalStart(local_settings(self._settings, name, self.labels), self.url, self.token, tuple(sys.path))
+        settings, failure = local_settings(self._settings, name, self.labels), self._folder / f"{name}.failure"
+        failure.unlink(missing_ok=True)
+        start = LocalStart(settings, self.url, self.token, tuple(sys.path), failure)
         worker = subprocess.Popen([sys.executable, "-P", "-m", _WORKER], stdin=subprocess.PIPE, start_new_session=True)
         with contextlib.suppress(BrokenPipeError):  # it has ended already, and is started again
             _input(worker).write(pickle.dumps(start))
@@ -215,8 +222,20 @@ class LocalMachines:
             for name, worker in tuple(self._workers.items()):
                 if worker.poll() is not None:
                     _end_input(worker)
-                    _log.warning("the local machine %s has ended (%s); it is started again", name, worker.returncode)
-                    self._start_worker(name)
+                    self._start_again(name, worker.returncode)
+
+    def _start_again(self, name: str, status: int) -> None:
+        """Start a machine again that has ended.
+
+        During the start of the supervisor, one that names a reason fails it.
+        """
+        reason = ""
+        with contextlib.suppress(FileNotFoundError):
+            reason = (self._folder / f"{name}.failure").read_text(encoding="utf-8")
+        if reason and not self.failure.done():
+            self.failure.set_result(f"the machine {name} can't start: {reason}")
+        _log.warning("the local machine %s has ended (%s); it is started again", name, reason or status)
+        self._start_worker(name)
 
 
 def _names(settings: Settings) -> Iterator[str]:

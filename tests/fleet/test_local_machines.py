@@ -17,6 +17,7 @@ import pytest
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.errors import SettingsError
+from callboard.fleet import MemoryEngine, MemoryHub
 from local_parts import WINDOWS, local
 from nats_server import check_for_server
 from support import PATIENCE, wait_for
@@ -125,13 +126,12 @@ def test_program_without_a_guard_is_refused_in_its_machines(tmp_path):
         "from callboard import Settings, Supervisor\n"
         "def parts():\n    return {}\n"
         "fleet = {'local': 1, 'local_parts': 'unguarded:parts'}\n"
-        "import callboard.fleet._fleet_link as link\nlink.LOCAL_SECONDS = 4.0\n"
         "Supervisor.start(Settings.load(fleet=fleet, log={'stream': 'off'}))\n",
         encoding="utf-8",
     )
     said = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert "a machine starts no machines" in said.stderr
-    assert "have not started" in said.stderr
+    assert "the machine local-1 can't start" in said.stderr
 
 
 def test_file_in_the_current_folder_is_no_code_of_the_machines(tmp_path):
@@ -218,6 +218,10 @@ def answer(url, token):
     ("fleet", "error"),
     [
         ({"local": 2, "url": "nats://127.0.0.1:4222"}, "leave `url`"),
+        ({"local": 2, "labels": {"site": "berlin"}, "credentials": "desk.nk"}, "leave `credentials` and `labels` out"),
+        ({"local": 2, "files": "shared:/mnt/fleet"}, "leave `files` out"),
+        ({"local": 2, "accept": {"programs": True}}, "leave `accept` out"),
+        ({"local": 2, "name": "local-7"}, "set another `name`"),
         ({"local_parts": "parts:parts"}, "set their number"),
         ({"local": 2, "local_parts": "import os; os"}, "local_parts"),
     ],
@@ -234,9 +238,37 @@ def test_missing_server_is_told_before_anything_starts(monkeypatch):
     assert not children(os.getpid())
 
 
-def test_machines_that_do_not_start_are_told(monkeypatch, capfd):
-    monkeypatch.setattr("callboard.fleet._fleet_link.LOCAL_SECONDS", 3.0)
-    with pytest.raises(SettingsError, match="have not started"):
-        Supervisor.start(local(1, "no_parts"))
-    assert "returned a list, not the arguments by name" in capfd.readouterr().err
+@pytest.mark.parametrize(
+    ("function", "error", "is_of_program"),
+    [
+        ("no_parts", "local_parts:no_parts returned a list, not the arguments by name", False),
+        ("missing", "local_parts:missing can't be called: module 'local_parts' has no attribute 'missing'", True),
+        ("other_parts", "unexpected keyword argument 'surfaces'", True),
+    ],
+)
+def test_machine_that_can_not_start_is_told_at_once(function, error, is_of_program, capfd):
+    with pytest.raises(SettingsError, match=f"fleet.local: the machine local-1 can't start: .*{error}"):
+        Supervisor.start(local(1, function))
+    assert ("Traceback" in capfd.readouterr().err) is is_of_program
     wait_for(lambda: not children(os.getpid()))
+
+
+def test_machines_that_start_too_slowly_are_told(monkeypatch):
+    monkeypatch.setattr("callboard.fleet._fleet_link.LOCAL_SECONDS", 0.0)
+    with pytest.raises(SettingsError, match="have not started within 0 s"):
+        Supervisor.start(local(1))
+    wait_for(lambda: not children(os.getpid()))
+
+
+def test_calls_that_contradict_local_machines_are_refused():
+    with pytest.raises(SettingsError, match="leave the argument `engine` out"):
+        Supervisor.start(local(1), engine=MemoryEngine(MemoryHub(), "desk"))
+    with Supervisor.start(local(1)) as supervisor, pytest.raises(SettingsError, match=r"leave serve\(\) out"):
+        supervisor.serve()
+
+
+def test_computer_with_the_name_of_a_local_machine_is_told_to_set_another(monkeypatch):
+    monkeypatch.setattr("socket.gethostname", lambda: "local-1")
+    with pytest.raises(SettingsError, match="set another `name`"):
+        Settings.load(fleet={"local": 1})
+    assert Settings.load(fleet={"local": 1, "name": "desk"}).fleet.machine == "desk"

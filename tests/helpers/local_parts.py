@@ -30,6 +30,11 @@ def no_parts():
     return [1]
 
 
+def other_parts():
+    """Give an argument that there is not."""
+    return {"surfaces": []}
+
+
 def local(count=2, function="parts", **sections):
     """Give settings with machines of these parts."""
     fleet = {"local": count, "local_parts": f"local_parts:{function}"}
