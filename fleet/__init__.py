@@ -19,7 +19,7 @@ from callboard.fleet._engine import (
     StoredFile,
 )
 from callboard.fleet._fleet_link import FleetLink, check_library
-from callboard.fleet._local_machines import LocalMachines, LocalStart, read_start
+from callboard.fleet._local_machines import LocalMachines, LocalStart, find_server, read_start
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
 from callboard.fleet._permissions import authorization, machine_permissions, server_settings
 
@@ -51,6 +51,7 @@ __all__ = [
     "authorization",
     "check_library",
     "connection_options",
+    "find_server",
     "list_machines",
     "machine_permissions",
     "make_engine",

@@ -48,8 +48,9 @@ def check_library() -> None:
         SettingsError: If it is missing.
     """
     if importlib.util.find_spec("nats") is None:
-        msg = "a fleet needs the library of NATS: pip install 'callboard[fleet]'"
-        raise SettingsError(msg)
+        command = "pip install 'callboard[fleet]'"
+        msg = f"a fleet needs the library of NATS: {command}"
+        raise SettingsError(msg, (command,))
 
 
 class FleetLink:

