@@ -217,7 +217,9 @@ class Assembly:
         self.local_machines = machines = LocalMachines(self.settings)
         undo.callback(machines.stop, STOP_SECONDS)
         machines.start()
-        return NatsEngine(machines.url, self.settings.fleet.machine, makes_streams=True, token=machines.token)
+        return NatsEngine(
+            machines.server.url, self.settings.fleet.machine, makes_streams=True, token=machines.server.token
+        )
 
     def _remote_surfaces(self) -> list[Server]:
         """Return the surface of the other machines' targets."""

@@ -10,6 +10,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from callboard.config import write_own
 from callboard.messages import JournalInUseError, SettingsError, reason_of
 from callboard.supervisor import Supervisor
 
@@ -28,10 +29,10 @@ def main() -> None:
         supervisor = Supervisor.start(start.settings, engine=engine, **_parts(start))
     except JournalInUseError as error:  # by a process that is about to end
         sys.exit(f"{start.settings.fleet.machine}: {error}")
-    except Exception as error:
+    except Exception as error:  # any error: the program that started this one tells it
         if not isinstance(error, SettingsError) or error.__cause__ is not None:
             traceback.print_exc()
-        start.failure.write_text(str(error) if isinstance(error, SettingsError) else reason_of(error), "utf-8")
+        write_own(start.failure, reason_of(error))
         sys.exit(1)
     with supervisor:
         sys.stdin.buffer.read()  # until the program that started it ends, or stops its supervisor

