@@ -172,7 +172,13 @@ class Assembly:
     def _open_surfaces(self, surfaces: Sequence[Server], undo: ExitStack) -> None:
         """Open the surfaces that have targets."""
         settings = self.settings
-        self.toolbox = Toolbox(surfaces, self.sessions, self.lanes, kinds=self.agents)
+        self.toolbox = Toolbox(
+            surfaces,
+            self.sessions,
+            self.lanes,
+            kinds=self.agents,
+            is_complete=not settings.fleet.has_tools_elsewhere,
+        )
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
         seconds = settings.limits.command_seconds
         self.surface_lifecycle = SurfaceLifecycle(surfaces, self.lanes, self.loop, file, self.clock.elapsed)

@@ -165,6 +165,14 @@ class FleetSettings(Section):
         """The name of this machine."""
         return self.name or _own_name()
 
+    @property
+    def has_tools_elsewhere(self) -> bool:
+        """True if other processes of this computer have tools that this one lacks.
+
+        They are those of `local_parts`. In a machine of `local`, which serves without `url`, they are its supervisor's.
+        """
+        return self.local_parts is not None or (self.serve and self.url is None)
+
     @model_validator(mode="after")
     def _names_one_server(self) -> Self:
         if self.local:

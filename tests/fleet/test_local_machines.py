@@ -10,12 +10,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from callboard import EventName, Outcome, Settings, Supervisor, Task
+from callboard import EventName, Outcome, PlanStep, Settings, Supervisor, Task
+from callboard.answers import finish
 from callboard.errors import SettingsError
 from callboard.fleet import MemoryEngine, MemoryHub
 from local_parts import WINDOWS, local
@@ -207,6 +209,45 @@ def test_killed_program_leaves_no_folder_and_no_machine_of_its_fork(tmp_path):
             assert runs(fork)
         finally:
             os.kill(fork, signal.SIGKILL)
+
+
+def test_new_documents_are_targets_under_one_lease_everywhere(tmp_path):
+    """A machine makes the copy; the supervisor's process makes the workbook, and works on it."""
+    (tmp_path / "notes.csv").write_text("a,b\n", encoding="utf-8")
+    go_on = threading.Event()
+
+    def hold(_request):
+        go_on.wait(PATIENCE)
+        return finish()
+
+    settings = local(2, "document_parts", documents={"workspace": tmp_path})
+    with Supervisor.start(settings, models={"app": hold}) as supervisor:
+        copying = [PlanStep(request="copy", target="notes.csv"), PlanStep(request="read", target="copy.csv")]
+        done = supervisor.submit(Task(plan=copying)).result(PATIENCE)
+        assert [bool(subtask.machine) for subtask in done.subtasks] == [True, True], done.comment
+        first = supervisor.submit(Task(plan=[PlanStep(request="new", target="excel")]))
+        wait_for(lambda: "Workbook1.xlsx" in {target.id for target in supervisor.targets()})
+        second = supervisor.submit(Task(request="read", target="Workbook1.xlsx"))
+        next(event for event in second.events() if event.name is EventName.SUBTASK_QUEUED)
+        go_on.set()
+        assert [handle.result(PATIENCE).ok for handle in (first, second)] == [True, True]
+        (end,) = (event.seq for event in first.events() if event.name is EventName.SUBTASK_ENDED)
+        (begin,) = (event.seq for event in second.events() if event.name is EventName.SUBTASK_ASSIGNED)
+        assert end < begin
+
+
+def test_rule_about_a_tool_of_another_process_is_no_warning(tmp_path):
+    """The surface `memo` is in the machines alone, and shells are in the supervisor's process alone."""
+    of_machines, of_supervisor = [{"verdict": "deny", "tool": tool} for tool in ("write", "read_command")]
+    with Supervisor.start(local(1, policy=[of_machines])) as supervisor:
+        assert supervisor.warnings == ()
+    log = {"stream": "off", "file": tmp_path / "events.log"}
+    shells = {"box": {"cwd": tmp_path}}
+    with Supervisor.start(
+        Settings.load(fleet={"local": 1}, shells=shells, policy=[of_supervisor], log=log)
+    ) as supervisor:
+        assert supervisor.warnings == ()
+    assert "policy.unmatched" not in (tmp_path / "events.local-1.log").read_text(encoding="utf-8")
 
 
 def test_second_start_offers_the_targets_of_its_own_machines(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import os
 import time
 
 from callboard import Settings
+from callboard.answers import act, finish
 from callboard.testing import MemoryServer
 
 WINDOWS = [f"memo:w{number}" for number in range(4)]
@@ -16,6 +17,16 @@ def app(request):
     if "slow" in request.request:
         time.sleep(1.0)
     return {"Status": "FINISH", "Result": os.getpid()}
+
+
+def copy(request):
+    """Save a copy of a document, or only tell the process."""
+    return act("save_as", path="copy.csv", status="FINISH") if "copy" in request.request else finish(os.getpid())
+
+
+def document_parts():
+    """Give the model of a machine that works on documents."""
+    return {"models": {"app": copy}}
 
 
 def parts():
