@@ -167,7 +167,7 @@ class FleetSettings(Section):
 
     @property
     def has_tools_elsewhere(self) -> bool:
-        """True if other processes of this computer have tools that this one lacks.
+        """True if other processes here have tools that this one lacks.
 
         They are those of `local_parts`. In a machine of `local`, which serves without `url`, they are its supervisor's.
         """

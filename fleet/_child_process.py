@@ -16,7 +16,10 @@ _pipes: set[io.BufferedWriter] = set()
 
 
 class ChildProcess:
-    """A process that ends with this one, however it ends: its standard input is a pipe of this one."""
+    """A process that ends with this one, however it ends.
+
+    Its standard input is a pipe of this one.
+    """
 
     def __init__(self, command: Sequence[str], *, is_silent: bool = False) -> None:
         """Start it; a silent one has no output."""

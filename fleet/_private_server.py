@@ -29,7 +29,7 @@ _log = HostLog()
 
 
 class PrivateServer:
-    """A server on a free port of the loopback interface, with a random token."""
+    """A server on a free loopback port, with a random token."""
 
     def __init__(self, folder: Path | None) -> None:
         """Create it; `start` starts it.

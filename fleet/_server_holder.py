@@ -28,7 +28,10 @@ def _end_with_this_process() -> None:
 
 
 def _wait_for_earlier(folder: str) -> None:
-    """Wait until no other holder has the store: that of a program that was killed is about to end."""
+    """Wait until no other holder has the store.
+
+    That of a program that was killed is about to end.
+    """
     if sys.platform != "win32":
         fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # until this process ends
 

@@ -243,7 +243,10 @@ def _check_programs(settings: Settings) -> Iterator[Finding]:
 
 
 def _fleet(settings: Settings) -> Iterator[Finding]:
-    """Check the server that `fleet.local` starts, or the connection to that of `fleet.url`; nothing is sent."""
+    """Check the server of `fleet.local`, or the connection to that of `fleet.url`.
+
+    Nothing is started or sent.
+    """
     local, url = settings.fleet.local, settings.fleet.url
     if not local and url is None:
         return
