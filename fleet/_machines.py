@@ -161,7 +161,8 @@ class Machines:
     def _set_away(self, machine: Machine, *, is_away: bool) -> None:
         if machine.is_away is not is_away:
             machine.is_away = is_away
-            self._on_change(machine)
+            if self._local is None or machine.targets_digest:  # else it is about to start
+                self._on_change(machine)
 
     async def _take_targets(self, name: str, entry: BucketEntry) -> None:
         machine = self._machines.setdefault(name, Machine(name))

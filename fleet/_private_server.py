@@ -41,6 +41,8 @@ class PrivateServer:
         self.url = ""
         self._is_temporary = folder is None
         self._folder = folder
+        self._program = ""
+        self._is_synced = False
         self._process: ChildProcess | None = None
 
     @property
@@ -55,12 +57,13 @@ class PrivateServer:
         Raises:
             SettingsError: If it can't be started.
         """
-        program = find_server()
+        self._program = find_server()
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="callboard-"))
         else:
+            self._is_synced = syncs_always(_version_of(self._program))
             own_folder(self._folder)
-        self._run(program, "127.0.0.1:-1")
+        self._run("127.0.0.1:-1")
         self.url = self._answering_address()
 
     def start_if_ended(self) -> None:
@@ -68,7 +71,7 @@ class PrivateServer:
         if self._process is not None and self._process.status is not None:
             _log.warning("the server of the local machines has ended; it is started again")
             self._process.end_input()
-            self._run(find_server(), self.url.removeprefix("nats://"))
+            self._run(self.url.removeprefix("nats://"))
 
     def stop(self, timeout: float) -> None:
         """Stop it; kill it if it is late."""
@@ -78,25 +81,22 @@ class PrivateServer:
         if self._is_temporary and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)  # its holder has done so, if it was not killed
 
-    def _run(self, program: str, listen: str) -> None:
+    def _run(self, listen: str) -> None:
         """Start its process, which listens at an address."""
         for old in self.folder.glob("nats-server_*.ports"):
             old.unlink()
-        jetstream = {"store_dir": str(self.folder)}
-        if not self._is_temporary and syncs_always(_version_of(program)):
-            jetstream["sync_interval"] = "always"
         config = {
             "listen": listen,
             "ports_file_dir": str(self.folder),
             "authorization": {"token": self.token},
-            "jetstream": jetstream,
+            "jetstream": {"store_dir": str(self.folder)} | ({"sync_interval": "always"} if self._is_synced else {}),
         }
         file = self.folder / "server.json"
         write_own(file, json.dumps(config))
         holder = str(Path(__file__).with_name("_server_holder.py"))
         end = "delete" if self._is_temporary else "keep"
         self._process = ChildProcess(
-            [sys.executable, "-I", holder, str(self.folder), end, program, "-c", str(file)], is_silent=True
+            [sys.executable, "-I", holder, str(self.folder), end, self._program, "-c", str(file)], is_silent=True
         )
 
     def _answering_address(self) -> str:

@@ -87,13 +87,15 @@ async def test_targets_are_gathered_at_the_end_of_the_list_and_when_one_changes(
         await watch
 
 
-async def test_targets_of_an_earlier_start_do_not_count():
-    engine, local = ToldEngine(), LocalMachines(Settings.load(fleet={"local": 1}))
-    machines = Machines(engine, "desk", lambda _: None, local=local)
+async def test_targets_and_states_of_an_earlier_start_do_not_count():
+    engine, local, changes = ToldEngine(), LocalMachines(Settings.load(fleet={"local": 1})), []
+    machines = Machines(engine, "desk", changes.append, local=local)
     watch = asyncio.create_task(machines.watch())
     waiting = asyncio.create_task(machines.wait_for_targets(local.names))
-    await engine.tell(windows("local-1", "old", start="before"), windows("local-2", "old", start="before"), None)
-    assert not waiting.done()
+    state = MachineState(callboard="1", identity="a", since=0.0, beat=1, at=0.0, running=0, slots=1, left=True)
+    left = BucketEntry("local-1.state", state.model_dump_json().encode(), 1)
+    await engine.tell(windows("local-1", "old", start="before"), windows("local-2", "old", start="before"), left, None)
+    assert (waiting.done(), changes) == (False, [])
     assert (machines.targets, machines.candidates("memo:old", {})) == ((), [])
     await engine.tell(windows("local-1", "new", **local.labels))
     await asyncio.wait_for(waiting, PATIENCE)
