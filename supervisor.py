@@ -180,7 +180,7 @@ class Supervisor:
         It ends when the supervisor stops. Each is a task of this supervisor, under its settings and its policy.
 
         Raises:
-            SettingsError: If the settings name no fleet.
+            SettingsError: If the settings name no fleet, or start its machines (`fleet.local`).
         """
         self._assembly.serve()
 

@@ -172,7 +172,13 @@ class Assembly:
     def _open_surfaces(self, surfaces: Sequence[Server], undo: ExitStack) -> None:
         """Open the surfaces that have targets."""
         settings = self.settings
-        self.toolbox = Toolbox(surfaces, self.sessions, self.lanes, kinds=self.agents)
+        self.toolbox = Toolbox(
+            surfaces,
+            self.sessions,
+            self.lanes,
+            kinds=self.agents,
+            is_complete=not settings.fleet.has_tools_elsewhere,
+        )
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
         seconds = settings.limits.command_seconds
         self.surface_lifecycle = SurfaceLifecycle(surfaces, self.lanes, self.loop, file, self.clock.elapsed)
@@ -183,8 +189,15 @@ class Assembly:
         self.lookup.refuse_shared_ids([session.target_surface for session in self.sessions if session.on_target])
 
     def _join_fleet(self, engine: FleetEngine | None, undo: ExitStack) -> FleetLink | None:
-        """Connect to the fleet; None if the settings name none."""
+        """Connect to the fleet; None if the settings name none.
+
+        Raises:
+            SettingsError: If that can't be done.
+        """
         if self.settings.fleet.local:
+            if engine is not None:
+                msg = "fleet.local starts a server of its own: leave the argument `engine` out, or fleet.local"
+                raise SettingsError(msg)
             engine = self._start_local_machines(undo)
         if engine is None and self.settings.fleet.url is None:
             return None
@@ -197,8 +210,7 @@ class Assembly:
             self.journal,
             post=lambda message: self.client.tell(message),  # noqa: PLW0108 - there is no client yet
             emit=self.stream.emit,
-            local=() if self.local_machines is None else self.local_machines.names,
-            shared=None if self.local_machines is None else self.settings.local_surfaces,
+            local=self.local_machines,
         )
         undo.callback(link.close, STOP_SECONDS)
         link.open()
@@ -211,7 +223,9 @@ class Assembly:
         self.local_machines = machines = LocalMachines(self.settings)
         undo.callback(machines.stop, STOP_SECONDS)
         machines.start()
-        return NatsEngine(machines.url, self.settings.fleet.machine, makes_streams=True, token=machines.token)
+        return NatsEngine(
+            machines.server.url, self.settings.fleet.machine, makes_streams=True, token=machines.server.token
+        )
 
     def _remote_surfaces(self) -> list[Server]:
         """Return the surface of the other machines' targets."""
@@ -221,8 +235,11 @@ class Assembly:
         """Do the subtasks of other machines from now on.
 
         Raises:
-            SettingsError: If the settings name no fleet.
+            SettingsError: If the settings name no fleet, or start its machines.
         """
+        if self.local_machines is not None:
+            msg = "the machines of fleet.local give this supervisor no work: leave serve() out, or set fleet.url"
+            raise SettingsError(msg)
         if self.fleet is None:
             msg = "this supervisor belongs to no fleet: set fleet.url"
             raise SettingsError(msg)

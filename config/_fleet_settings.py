@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,6 +15,20 @@ from callboard.config._section import Section
 from callboard.messages import ANY_MACHINE, Budget, LabelText, MachineName, TaskLimits
 
 _SHARED = "shared:"
+_OF_A_SERVER = (
+    "url",
+    "serve",
+    "credentials",
+    "monitor",
+    "ca",
+    "labels",
+    "accept",
+    "approvals",
+    "files",
+    "max_file_bytes",
+)
+"""The settings that have no effect beside `local`: those machines and their server have their own."""
+_OF_LOCAL = re.compile(r"local-\d+")
 
 
 def _as_server(value: str) -> str:
@@ -155,11 +170,18 @@ class FleetSettings(Section):
         """The name of this machine."""
         return self.name or _own_name()
 
+    @property
+    def has_tools_elsewhere(self) -> bool:
+        """True if other processes here have tools that this one lacks.
+
+        They are those of `local_parts`. In a machine of `local`, which serves without `url`, they are its supervisor's.
+        """
+        return self.local_parts is not None or (self.serve and self.url is None)
+
     @model_validator(mode="after")
     def _names_one_server(self) -> Self:
-        if self.local and (self.url is not None or self.serve):
-            msg = "`local` starts machines with a server of their own: leave `url` and `serve` out, or `local`"
-            raise ValueError(msg)
+        if self.local:
+            self._check_local()
         if self.local_parts is not None and not self.local:
             msg = "`local_parts` is for the machines that `local` starts: set their number"
             raise ValueError(msg)
@@ -171,3 +193,18 @@ class FleetSettings(Section):
             msg = f"`monitor` is at {host}, which is neither this machine nor the host of `url`"
             raise ValueError(msg)
         return self
+
+    def _check_local(self) -> None:
+        fields = type(self).model_fields
+        idle = [
+            f"`{name}`"
+            for name in _OF_A_SERVER
+            if getattr(self, name) != fields[name].get_default(call_default_factory=True)
+        ]
+        if idle:
+            names = " and ".join(idle)
+            msg = f"`local` starts machines with a server and settings of their own: leave {names} out, or `local`"
+            raise ValueError(msg)
+        if _OF_LOCAL.fullmatch(self.machine):
+            msg = f"{self.machine} is the name of a machine that `local` starts: set another `name` for this one"
+            raise ValueError(msg)

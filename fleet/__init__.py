@@ -22,6 +22,7 @@ from callboard.fleet._fleet_link import FleetLink, check_library
 from callboard.fleet._local_machines import LocalMachines, LocalStart, read_start
 from callboard.fleet._memory_engine import MemoryEngine, MemoryHub
 from callboard.fleet._permissions import authorization, machine_permissions, server_settings
+from callboard.fleet._private_server import find_server
 
 if TYPE_CHECKING:
     from callboard.fleet._machine_list import Durability, FleetListing, Presence, list_machines
@@ -51,6 +52,7 @@ __all__ = [
     "authorization",
     "check_library",
     "connection_options",
+    "find_server",
     "list_machines",
     "machine_permissions",
     "make_engine",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import importlib.util
 import time
@@ -19,13 +20,13 @@ from callboard.fleet._task_files import TaskFiles
 from callboard.messages import ANY_MACHINE, EventName, SettingsError, SupervisorStoppedError
 
 if TYPE_CHECKING:
-    import concurrent.futures
-    from collections.abc import Callable, Collection, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from callboard.actors.processing import AnsweredElsewhere
     from callboard.actors.runtime import EventLoop
     from callboard.config import Settings
     from callboard.fleet._engine import FleetEngine
+    from callboard.fleet._local_machines import LocalMachines
     from callboard.fleet._obedience import Submitting
     from callboard.fleet._submitted_task import SubmittedTask
     from callboard.journal import Journal
@@ -47,8 +48,9 @@ def check_library() -> None:
         SettingsError: If it is missing.
     """
     if importlib.util.find_spec("nats") is None:
-        msg = "a fleet needs the library of NATS: pip install 'callboard[fleet]'"
-        raise SettingsError(msg)
+        command = "pip install 'callboard[fleet]'"
+        msg = f"a fleet needs the library of NATS: {command}"
+        raise SettingsError(msg, (command,))
 
 
 class FleetLink:
@@ -66,8 +68,7 @@ class FleetLink:
         *,
         post: Callable[[RequestExpired | AnsweredElsewhere], None],
         emit: Callable[..., None],
-        local: Collection[str] = (),
-        shared: Collection[str] | None = None,
+        local: LocalMachines | None = None,
     ) -> None:
         """Create it.
 
@@ -78,8 +79,7 @@ class FleetLink:
             journal: Its journal.
             post: Send the root a message.
             emit: Emit an event.
-            local: The names of the machines that this supervisor has started, if they are its fleet.
-            shared: The names of the surfaces that these and this process have.
+            local: The machines that this supervisor has started, if they are its fleet.
         """
         self._local = local
         self._engine = engine
@@ -93,7 +93,7 @@ class FleetLink:
             self._tell_change,
             self._look_again,
             self._own_name.observe,
-            shared=shared,
+            local=local,
         )
         """The other machines."""
         self.targets = RemoteTargets(self.machines)
@@ -127,7 +127,8 @@ class FleetLink:
         A server that does not answer is tried again: the work of this machine does not need it.
 
         Raises:
-            SettingsError: If the server refuses the connection, or was not set up.
+            SettingsError: If the server refuses the connection, or was not set up, or a machine of this computer can't
+                start.
         """
         begin = time.monotonic()
         is_open = False
@@ -138,8 +139,22 @@ class FleetLink:
         self._start(self._keep_up)
         if is_open:
             self._ends(self.machines.known.wait(), max(0.0, begin + OPEN_SECONDS - time.monotonic()))
-        if self._local and not self._ends(self.machines.wait_for_targets(self._local), LOCAL_SECONDS):
-            msg = f"fleet.local: the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
+        if self._local is not None:
+            self._wait_for(self._local)
+
+    def _wait_for(self, local: LocalMachines) -> None:
+        """Wait until the machines of this computer have told their targets.
+
+        Raises:
+            SettingsError: If they can't start.
+        """
+        told = self._loop.submit(self.machines.wait_for_targets(local.names))
+        futures: tuple[concurrent.futures.Future[Any], ...] = (told, local.failure)
+        concurrent.futures.wait(futures, LOCAL_SECONDS, concurrent.futures.FIRST_COMPLETED)
+        if not told.done():
+            told.cancel()
+            late = f"the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
+            msg = f"fleet.local: {local.failure.result() if local.failure.done() else late}"
             raise SettingsError(msg)
 
     def _ends(self, work: Coroutine[Any, Any, object], seconds: float | None) -> bool:

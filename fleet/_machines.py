@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from callboard.fleet._engine import BucketEntry, FleetEngine
+    from callboard.fleet._local_machines import LocalMachines
     from callboard.messages import Target
 
 AWAY_SECONDS = 4 * BEAT_SECONDS
@@ -65,7 +66,7 @@ class Machines:
         on_targets: Callable[[str], None] = lambda _: None,
         on_own_state: Callable[[BucketEntry], None] = lambda _: None,
         *,
-        shared: Collection[str] | None = None,
+        local: LocalMachines | None = None,
     ) -> None:
         """Create it.
 
@@ -75,10 +76,9 @@ class Machines:
             on_change: Called when a machine is away or back.
             on_targets: Called with a machine that has told its targets.
             on_own_state: Called with a state under the name of this machine.
-            shared: If they are this computer's own, which all have the same targets: the names of the surfaces that
-                this process has, too.
+            local: Those that this process has started, which all have the same targets, if they are its fleet.
         """
-        self._shared = shared
+        self._local = local
         self._on_targets = on_targets
         self._engine = engine
         self._name = name
@@ -107,8 +107,8 @@ class Machines:
 
         Also those of machines that are away.
         """
-        if self._shared is not None:
-            return [Candidate(machine, pool) for machine in self]
+        if self._local is not None:
+            return [Candidate(machine, pool) for machine in self if machine.targets_digest]
         return [
             Candidate(machine, target_id)
             for machine in self
@@ -161,7 +161,8 @@ class Machines:
     def _set_away(self, machine: Machine, *, is_away: bool) -> None:
         if machine.is_away is not is_away:
             machine.is_away = is_away
-            self._on_change(machine)
+            if self._local is None or machine.targets_digest:  # else it is about to start
+                self._on_change(machine)
 
     async def _take_targets(self, name: str, entry: BucketEntry) -> None:
         machine = self._machines.setdefault(name, Machine(name))
@@ -171,6 +172,8 @@ class Machines:
             machine.targets, machine.pools, machine.labels = (), {}, {}
         else:
             sent = MachineTargets.model_validate_json(await unpack(self._engine, entry.value))
+            if self._local is not None and sent.labels != self._local.labels:
+                return  # the server's store has them from an earlier start
             machine.targets = tuple(remote_target(name, target) for target in sent.targets)
             self._take_pools(machine, sent)
         machine.targets_digest = digest
@@ -179,10 +182,9 @@ class Machines:
         self._on_targets(name)
 
     def _take_pools(self, machine: Machine, sent: MachineTargets) -> None:
-        if self._shared is not None:
-            machine.targets = tuple(
-                local_target(target) for target in sent.targets if target.server not in self._shared
-            )
+        if self._local is not None:
+            shared = self._local.shared_surfaces
+            machine.targets = tuple(local_target(target) for target in sent.targets if target.server not in shared)
             return
         pools: dict[str, list[str]] = collections.defaultdict(list)
         targets = {target.id: target for target in sent.targets}
@@ -194,7 +196,7 @@ class Machines:
     def _gather(self) -> None:
         if not self.known.is_set():
             return  # else a start would take the time of the square of the machines
-        if self._shared is not None:
+        if self._local is not None:
             self.targets = tuple({target.id: target for machine in self for target in machine.targets}.values())
             return
         pools = (self._pools[pool] for pool in sorted(self._pools))

@@ -122,16 +122,19 @@ def _file_subjects(name: str) -> tuple[str, ...]:
 
 
 _SYNC_SINCE = (2, 12)
-"""The first version of the server for which these settings name `sync_interval`; 2.9 refuses to start with it."""
+"""The first version of the server for which its settings name `sync_interval`; 2.9 refuses to start with it."""
+
+
+def syncs_always(version: str) -> bool:
+    """Return whether the settings of a server have `sync_interval: always`."""
+    return tuple(int(part) for part in version.split(".")[:2]) >= _SYNC_SINCE
 
 
 def server_settings(version: str) -> str:
     """Return the settings of a server that hold for all machines."""
-    numbers = tuple(int(part) for part in version.split(".")[:2])
-    synced = numbers >= _SYNC_SINCE
     sync = (
         "  sync_interval: always        # on the disk before it is confirmed"
-        if synced
+        if syncs_always(version)
         else f"  # no sync_interval: version {version} may not know it; a failure of power can lose the last 2 minutes"
     )
     return f"""\

@@ -49,6 +49,8 @@ _EVAL_CODES = (
     f"Exit codes: 0 all runs have a result, {USAGE} {_CODES[USAGE]}, {EXIT_CODES[Outcome.ERROR]} some runs have no "
     f"result, {WORSE} a pass rate is lower than in --against, {INTERRUPTED} interrupted."
 )
+_NO_FLEET = {"url": None, "serve": False, "monitor": None, "local": 0, "local_parts": None}
+"""The settings of a run that belongs to no fleet."""
 
 
 def _task_ids(incomplete: str) -> list[str]:
@@ -227,7 +229,11 @@ def run(
         ),
     ] = False,
     no_fleet: Annotated[
-        bool, typer.Option("--no-fleet", help="Offer no targets of other machines, whatever fleet.url names.")
+        bool,
+        typer.Option(
+            "--no-fleet",
+            help="Offer no targets of other machines and start none, whatever fleet.url and fleet.local say.",
+        ),
     ] = False,
     journal: JournalFile = None,
     record: Record = None,
@@ -272,7 +278,7 @@ def run(
     with mistakes():
         models, checks = models_of(model or ()), parts.checks_of(check or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
-        changes |= {"fleet": {"url": None, "serve": False}} if no_fleet else {}
+        changes |= {"fleet": _NO_FLEET} if no_fleet else {}
         call = parts.prepared(
             arguments, settings, output, changes, may_change=may_change or (), checks=checks, in_place=in_place
         )

@@ -123,6 +123,7 @@ def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
         yield from _models(settings)
         yield from _agents(settings)
         yield from _check_programs(settings)
+        yield from _fleet(settings)
     yield from _extras(settings)
 
 
@@ -240,6 +241,28 @@ def _agents(settings: Settings) -> Iterator[Finding]:
 def _check_programs(settings: Settings) -> Iterator[Finding]:
     if names := settings.check_programs:
         yield _tried("check programs", ", ".join(names), lambda: all_check_programs(settings, {}))
+
+
+def _fleet(settings: Settings) -> Iterator[Finding]:
+    """Check the server of `fleet.local`, or the connection to that of `fleet.url`.
+
+    Nothing is started or sent.
+    """
+    local, url = settings.fleet.local, settings.fleet.url
+    if not local and url is None:
+        return
+    from callboard.fleet import check_library, find_server
+
+    def connection() -> None:
+        check_library()
+        from callboard.fleet import make_engine
+
+        make_engine(settings)
+
+    if local:
+        yield _tried("fleet", f"local: {local}", find_server, ("nats-server is there; it was not started",))
+    else:
+        yield _tried("fleet", f"url: {url}", connection, ("the server was not reached; callboard fleet does that",))
 
 
 def _extras(settings: Settings | None) -> Iterator[Finding]:

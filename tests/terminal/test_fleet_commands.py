@@ -339,6 +339,16 @@ def test_run_without_the_fleet_has_no_targets_of_other_machines(call: Call, task
     assert "notes.csv" in result.stderr
 
 
+def test_run_without_the_fleet_starts_no_machines(
+    call: Call, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    job = folder({"Status": "FINISH"}, fleet={"local": 2, "local_parts": "no_module:parts"})
+    refused = call("run", job)
+    assert "fleet.local needs a server" in refused.stderr
+    assert call("run", job, "--no-fleet").exit_code == 0
+
+
 def test_ctrl_c_names_the_stopped_machine_and_abandon_ends_the_task(
     call: Call, machine: Path, desk: Supervisor, tmp_path: Path
 ) -> None:
