@@ -10,7 +10,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from support import HELD
 
-HOME = "/tmp/callboard-browser-test-"  # noqa: S108 - made with the mode 0700, and a name of its own
 """The prefix of the home of a test's browser."""
 LOOPBACK = ("127.0.0.1:*", "localhost:*")
 """The hosts of the shop, as network rules allow them."""

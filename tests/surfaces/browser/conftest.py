@@ -21,7 +21,8 @@ from callboard.messages import Control, Look, Observation, Target
 from callboard.surfaces import Stage
 from callboard.surfaces.browser import BrowserSurface
 from callboard.surfaces.browser._network_guard import DISABLED_FEATURE, LAUNCH_ARGUMENTS
-from shop import HOME, LOOPBACK, Shop
+from chromium import need_browser, running_browser
+from shop import LOOPBACK, Shop
 from support import PATIENCE
 
 if TYPE_CHECKING:
@@ -29,57 +30,20 @@ if TYPE_CHECKING:
 
     from callboard.surfaces.browser._tab import Tab
 
-NOBODY = 65_534
-FLAGS = (
-    "--headless",
-    "--disable-gpu",
-    "--no-first-run",
-    f"--disable-features={DISABLED_FEATURE}",
-    *LAUNCH_ARGUMENTS,
-)
-
-
-def needed() -> None:
-    """Skip the test where the browser is missing; with ``REQUIRE_BROWSER`` it fails."""
-    missing = [need.told for need in BrowserSurface.needs({"executable": "chromium"}) if not need.met]
-    if missing and os.environ.get("REQUIRE_BROWSER"):
-        pytest.fail("; ".join(missing))
-    if missing or sys.platform != "linux":
-        pytest.skip("; ".join(missing) or "these tests know the browser of Debian")
+FLAGS = (f"--disable-features={DISABLED_FEATURE}", *LAUNCH_ARGUMENTS)
 
 
 @pytest.fixture(scope="session")
 def requires_browser() -> None:
     """Skip the test where the browser is missing."""
-    needed()
+    need_browser()
 
 
 @pytest.fixture(scope="session")
 def debugging_port(requires_browser: None) -> Iterator[str]:
     """Give the debugging port of a browser in its sandbox; root starts it as another user."""
-    home = Path(f"{HOME}{os.getpid()}")  # the folders of pytest are closed to other users
-    shutil.rmtree(home, ignore_errors=True)  # of a killed run, whose process had the same id
-    home.mkdir(mode=0o700)
-    as_other: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        os.chown(home, NOBODY, NOBODY)
-        as_other = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    command = ["chromium", *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={home}/profile", "about:blank"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home)}
-    browser = subprocess.Popen(
-        command, env=environment, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **as_other
-    )
-    try:
-        port, end = home / "profile" / "DevToolsActivePort", time.monotonic() + PATIENCE
-        while not (port.is_file() and len(port.read_text().split()) == 2):
-            assert browser.poll() is None, "the browser has ended"
-            assert time.monotonic() < end, "the browser does not start"
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{port.read_text().split()[0]}"
-    finally:
-        browser.terminate()
-        browser.wait(PATIENCE)
-        shutil.rmtree(home, ignore_errors=True)
+    with running_browser("", FLAGS) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 
 from callboard.messages import Intent, Look, LookBudget, Probe
 from callboard.surfaces import InDoubtError, ToolError
-from shop import HOME
+from chromium import HOME
 from support import PATIENCE
 
 

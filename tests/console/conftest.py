@@ -1,0 +1,103 @@
+"""A supervisor, its console, and a browser that is signed in."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from callboard import Settings, Supervisor
+from callboard.console import ConsoleServer
+from callboard.testing import MemoryServer
+from chromium import need_browser, running_browser
+from support import PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+
+@dataclass
+class Office:
+    """A supervisor with one window, whose console is served."""
+
+    journal: Path
+    supervisor: Supervisor
+    server: ConsoleServer
+    surface: MemoryServer
+    session: dict[str, str] = field(default_factory=dict)
+    """The headers of a session that is signed in."""
+
+    def ask(
+        self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, str, dict[str, str]]:
+        """Send a request as a program would, without any header of a browser."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
+        text = None if body is None else body if isinstance(body, bytes) else json.dumps(body)
+        connection.request(method, path, text, headers or {})
+        response = connection.getresponse()
+        answer = response.status, response.read().decode(), {key.lower(): value for key, value in response.getheaders()}
+        connection.close()
+        return answer
+
+    @property
+    def origin(self) -> str:
+        """The origin of its pages."""
+        return f"http://127.0.0.1:{self.server.port}"
+
+    def sign_in(self) -> dict[str, str]:
+        """Use a link, and give the headers of a page that is signed in."""
+        link = self.server.link().partition("#")[2]
+        same = {"origin": self.origin}
+        _, body, headers = self.ask("/session", method="POST", body={"link": link}, headers=same)
+        cookie = headers["set-cookie"].partition(";")[0]
+        return {**same, "cookie": cookie, "x-callboard-token": json.loads(body)["token"]}
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
+    """Start a supervisor with a console: ``office(app=model, policy=[...])``."""
+    opened: list[Office] = []
+
+    def start(*, port: int = 0, **given: Any) -> Office:
+        models = {kind: given.pop(kind) for kind in ("host", "app") if kind in given}
+        journal = tmp_path / "journal.db"
+        surface = MemoryServer(MemoryServer.window("one"))
+        settings = Settings.load(journal={"path": journal}, **given)
+        supervisor = Supervisor.start(settings, models=models, servers=[surface])
+        server = ConsoleServer(journal, supervisor, port=port)
+        server.start()
+        opened.append(Office(journal, supervisor, server, surface))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.server.stop()
+        each.supervisor.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Give a browser."""
+    need_browser()
+    with running_browser("console-") as address, sync_playwright() as playwright:
+        yield playwright.chromium.connect_over_cdp(address)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Give a page in a profile of its own; an error of its scripts fails the test."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(PATIENCE * 1000)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    context.close()
+    assert errors == []

@@ -1,0 +1,93 @@
+"""Links that sign in once, and sessions that survive a restart."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from callboard.config import NotOwnError
+from callboard.console._sign_in import LINK_SECONDS, SESSION_SECONDS, Sessions, key_beside
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_link_signs_in_once(clock):
+    sessions = Sessions(bytes(32), clock)
+    link = sessions.new_link()
+    assert [sessions.use_link(link), sessions.use_link(link), sessions.use_link("")] == [True, False, False]
+
+
+def test_link_ends_after_its_time(clock):
+    sessions = Sessions(bytes(32), clock)
+    link = sessions.new_link()
+    clock.now += LINK_SECONDS
+    assert not sessions.use_link(link)
+
+
+def test_session_holds_after_a_restart_with_the_same_key(clock):
+    cookie, token = Sessions(b"k" * 32, clock).start("ann")
+    assert Sessions(b"k" * 32, clock).find(cookie, token).person == "ann"
+    assert Sessions(b"other" * 8, clock).find(cookie, token) is None
+
+
+def test_session_ends_after_its_time(clock):
+    sessions = Sessions(bytes(32), clock)
+    cookie, token = sessions.start("ann")
+    clock.now += SESSION_SECONDS
+    assert sessions.find(cookie, token) is None
+
+
+def test_cookie_and_token_must_be_of_one_session(clock):
+    sessions = Sessions(bytes(32), clock)
+    (cookie, token), (other_cookie, other_token) = sessions.start("ann"), sessions.start("ann")
+    assert sessions.find(cookie, other_token) is None
+    assert sessions.find(other_cookie, token) is None
+    payload, _, signature = cookie.partition(".")
+    for wrong in ("", ".", payload, f"{payload}.", f"{payload}.{token}", f"x{cookie}", "\udc80é.1", f"{signature}.x"):
+        assert sessions.find(wrong, token) is None
+    assert sessions.find(cookie, "") is None
+    assert sessions.find(cookie, signature) is None
+
+
+def test_key_is_kept_for_its_user_alone(tmp_path):
+    journal = tmp_path / "journal.db"
+    key = key_beside(journal)
+    file = tmp_path / "journal.db.console-key"
+    assert (stat.S_IMODE(file.stat().st_mode), file.read_bytes(), len(key)) == (0o600, key, 32)
+    assert key_beside(journal) == key
+
+
+def test_key_that_is_cut_is_made_again(tmp_path):
+    journal = tmp_path / "journal.db"
+    (tmp_path / "journal.db.console-key").write_bytes(b"short")
+    assert len(key_beside(journal)) == 32
+
+
+def test_key_is_not_read_through_a_link(tmp_path):
+    (tmp_path / "theirs").write_bytes(bytes(32))
+    (tmp_path / "journal.db.console-key").symlink_to(tmp_path / "theirs")
+    with pytest.raises(NotOwnError):
+        key_beside(tmp_path / "journal.db")
+    assert (tmp_path / "theirs").read_bytes() == bytes(32)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_key_is_not_read_from_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "journal.db.console-key")
+    with pytest.raises(NotOwnError):
+        key_beside(tmp_path / "journal.db")
