@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import SCALE, digest_of, pretty, task_view
 from callboard.console._texts import TEXTS
-from callboard.history import calls_of, described, history_of, used
+from callboard.history import calls_of, described, history_of, numbered, used
 from callboard.journal import JournalReader, TaskFilter
 from callboard.messages import ApprovalRequest, EventName, Outcome, visible
 
@@ -68,6 +68,7 @@ class Pages:
             described=described,
             used=used,
             zip=zip,
+            counted=numbered,
             facts=_facts_of,
             before=lambda ask: digest_of(ask.before),
             now=_picture_now,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import socket
 import threading
@@ -29,13 +30,13 @@ _LOOK_SECONDS = 0.02
 class ConsoleServer:
     """Serve a console on loopback, on a thread of its own."""
 
-    def __init__(self, journal: Path, supervisor: Supervisor | None = None, *, port: int = PORT) -> None:
+    def __init__(self, journal: Path, supervisor: Supervisor | None = None, *, port: int | None = None) -> None:
         """Take the port.
 
         Args:
             journal: The journal that it shows.
             supervisor: The supervisor that works on it in this process, if there is one.
-            port: The port; 0 for a free one.
+            port: The port; 0 for a free one, None for the usual one if it is free.
 
         Raises:
             SettingsError: If the port is taken, or the key of the sign-ins can't be kept beside the journal.
@@ -95,12 +96,16 @@ class ConsoleServer:
         self._socket.close()
 
 
-def _listening(port: int) -> socket.socket:
+def _listening(port: int | None) -> socket.socket:
     """Return a socket that listens on a port of this machine.
 
     Raises:
         SettingsError: If it is taken.
     """
+    if port is None:
+        with contextlib.suppress(SettingsError):
+            return _listening(PORT)
+        return _listening(0)
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

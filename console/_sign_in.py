@@ -82,7 +82,7 @@ class Sessions:
         return session if session.expires > self._clock() else None
 
     def _signed(self, purpose: str, payload: str) -> str:
-        return hmac.new(self._key, f"{purpose}:{payload}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._key, f"{purpose}:{payload}".encode(errors="replace"), hashlib.sha256).hexdigest()
 
 
 def _equal(text: str, expected: str) -> bool:

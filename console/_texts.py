@@ -39,6 +39,7 @@ TEXTS = MappingProxyType(
         "no_tasks": "No task fits. Clear the filter, or submit a task.",
         "older": "Older",
         "newest": "Newest",
+        "more_than": "more than",
         "incomplete": "This journal has no index yet. Only its latest tasks were searched.",
         "plan": "Plan",
         "work": "Work",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         warn,
     )
     from callboard.terminal._completion import completion_script
-    from callboard.terminal._console_command import open_console
+    from callboard.terminal._console_command import console_of, open_console
     from callboard.terminal._doctor import examine
     from callboard.terminal._eval import EvalChoices, run_set
     from callboard.terminal._eval_set import EvalSet, LoadedSet
@@ -77,6 +77,7 @@ __all__ = [
     "attendance",
     "checks_of",
     "completion_script",
+    "console_of",
     "demo_folder",
     "demo_names",
     "examine",
@@ -144,7 +145,7 @@ _HOMES = {
         "warn",
     ),
     "callboard.terminal._completion": ("completion_script",),
-    "callboard.terminal._console_command": ("open_console",),
+    "callboard.terminal._console_command": ("console_of", "open_console"),
     "callboard.terminal._doctor": ("examine",),
     "callboard.terminal._eval": ("EvalChoices", "run_set"),
     "callboard.terminal._eval_set": ("EvalSet", "LoadedSet"),

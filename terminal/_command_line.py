@@ -243,6 +243,14 @@ def run(
     log: Log = False,
     log_file: LogFile = None,
     abandon: Abandon = False,
+    with_console: Annotated[
+        bool,
+        typer.Option(
+            "--console",
+            help="Show the task in the browser, too, and answer there. The console stays until Ctrl-C after the task "
+            "has ended. It needs a journal.",
+        ),
+    ] = False,
 ) -> None:
     """Run a task, and show its progress.
 
@@ -273,7 +281,7 @@ def run(
         with_resume_hint,
     )
 
-    who = _who(yes=yes, no_input=no_input, as_json=as_json)
+    who = _who(yes=yes, no_input=no_input, as_json=as_json, has_console=with_console)
     console = parts.terminal(quiet=as_json)
     with mistakes():
         models, checks = models_of(model or ()), parts.checks_of(check or ())
@@ -283,8 +291,14 @@ def run(
             arguments, settings, output, changes, may_change=may_change or (), checks=checks, in_place=in_place
         )
         call = call.dry() if dry_run else call
+        if with_console and call.settings.journal.path is None:
+            fail("--console shows a journal, and none is named: set journal.path, or use --journal")
         supervisor = parts.started(call)  # before it the journal has no task to resume
-        with with_resume_hint(call.resume_command(journal, models)), supervisor:
+        with (
+            with_resume_hint(call.resume_command(journal, models)),
+            supervisor,
+            parts.console_of(supervisor, stays=with_console),
+        ):
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(call.task), _stage(console, who, log=log, abandon=abandon))
@@ -493,7 +507,10 @@ def show(
 def console(
     journal: Journal = None,
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8437,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="The port; 0 for a free one.", show_default="8437, or a free one"),
+    ] = None,
 ) -> None:
     """Show a journal in the browser, until Ctrl-C.
 
@@ -501,7 +518,7 @@ def console(
     started or changed. The journal may be in use.
     """
     with mistakes():
-        parts.open_console(parts.terminal(), journal, port)
+        parts.open_console(journal, port)
 
 
 @app.command("undo")
@@ -568,10 +585,10 @@ def replay(
     raise typer.Exit(0 if same else 1)
 
 
-def _who(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
+def _who(*, yes: bool, no_input: bool, as_json: bool, has_console: bool = False) -> Attendance:
     if yes and no_input:
         fail("--yes and --no-input can't be combined")
-    return parts.attendance(yes=yes, no_input=no_input, as_json=as_json)
+    return parts.attendance(yes=yes, no_input=no_input, as_json=as_json, has_console=has_console)
 
 
 def _stage(console: Console, who: Attendance, *, log: bool, abandon: bool) -> TaskSession:

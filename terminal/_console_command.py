@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from callboard.journal import JournalReader
 from callboard.terminal._commands import fail
 from callboard.terminal._journals import journal_at
+from callboard.terminal._text import terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from rich.console import Console
 
     from callboard.console import ConsoleServer
     from callboard.supervisor import Supervisor
@@ -24,8 +27,38 @@ if TYPE_CHECKING:
 _EXTRA = {"starlette", "uvicorn", "jinja2"}
 
 
-def console_server(journal: Path, supervisor: Supervisor | None, port: int) -> ConsoleServer:
-    """Make the console of a journal; report what it lacks in one sentence."""
+def open_console(path: Path | None, port: int | None) -> None:
+    """Show a journal in the browser, until Ctrl-C.
+
+    Nothing is started or changed.
+    """
+    journal = journal_at(path)
+    JournalReader.open(journal).close()  # a clear error before the link
+    with _served(_server(journal, None, port), terminal()):
+        pass
+
+
+@contextlib.contextmanager
+def console_of(supervisor: Supervisor, *, stays: bool) -> Iterator[None]:
+    """Show a supervisor's journal in the browser, until Ctrl-C after the work.
+
+    The link goes to the standard error: the output may be for programs.
+
+    Args:
+        supervisor: The supervisor; it has a journal.
+        stays: False if there is no console.
+    """
+    path = supervisor.settings.journal.path
+    if not stays or path is None:
+        yield
+        return
+    server = _server(supervisor.settings.path(path), supervisor, None)
+    with _served(server, Console(file=sys.stderr, highlight=False, markup=False, emoji=False)):
+        yield
+
+
+def _server(journal: Path, supervisor: Supervisor | None, port: int | None) -> ConsoleServer:
+    """Make the console of a journal; report a missing library in one sentence."""
     try:
         module = importlib.import_module("callboard.console")
         server: ConsoleServer = module.ConsoleServer(journal, supervisor, port=port)
@@ -36,22 +69,19 @@ def console_server(journal: Path, supervisor: Supervisor | None, port: int) -> C
     return server
 
 
-def print_link(console: Console, server: ConsoleServer) -> None:
-    """Print the link that opens the console."""
-    console.print(Text("the console: ").append(server.link(), "bold"), soft_wrap=True)
-    console.print(Text("the link signs in once, within 10 minutes; it is for you alone", style="dim"))
-
-
-def open_console(console: Console, path: Path | None, port: int) -> None:
-    """Show a journal in the browser, until Ctrl-C. Nothing is started or changed."""
-    journal = journal_at(path)
-    JournalReader.open(journal).close()  # a clear error before the link
-    server = console_server(journal, None, port)
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+@contextlib.contextmanager
+def _served(server: ConsoleServer, console: Console) -> Iterator[None]:
+    """Serve a console during a block and after it, until Ctrl-C."""
     server.start()
-    print_link(console, server)
-    console.print(Text("Ctrl-C ends it", style="dim"))
-    ended.wait()
-    server.stop()
+    try:
+        console.print(Text("the console: ").append(server.link(), "bold"), soft_wrap=True)
+        console.print(Text("the link signs in once, within 10 minutes; it is for you alone", style="dim"))
+        yield
+        ended = threading.Event()
+        handlers = {number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+        console.print(Text("the console stays open; Ctrl-C ends it", style="dim"))
+        ended.wait()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    finally:
+        server.stop()

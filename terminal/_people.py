@@ -46,7 +46,9 @@ class Attendance:
     yes: bool = False
     """Whether all approvals are given without asking."""
     absent: str = ""
-    """The reason why no person is asked; empty when a person is at the terminal."""
+    """The reason why no person is asked; empty when a person is at the terminal, or at the console."""
+    elsewhere: bool = False
+    """Whether people answer in the console alone."""
 
     @property
     def by(self) -> str:
@@ -64,6 +66,7 @@ class Attendance:
         """
         approvals = "all requests for approval are approved (--yes)" if self.yes else ""
         questions = f"no person is asked, and the agents know it ({self.absent})" if self.absent else ""
+        questions = "approvals and questions wait in the console" if self.elsewhere else questions
         return "; ".join(filter(None, (approvals, questions)))
 
     def leaves(self, ask: ApprovalRequest | Question) -> bool:
@@ -83,13 +86,15 @@ class Attendance:
         return task.model_copy(update={"labels": {**task.labels, "attendance": self.by}}) if self.by else task
 
 
-def attendance(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
+def attendance(*, yes: bool, no_input: bool, as_json: bool, has_console: bool = False) -> Attendance:
     """Return the source of answers.
 
-    No person answers without a terminal, or when the output is for programs.
+    No person answers without a terminal, or when the output is for programs, unless there is a console.
     """
     if no_input:
         return Attendance(yes=yes, absent=NO_INPUT)
+    if has_console and (as_json or not sys.stdin.isatty()):
+        return Attendance(yes=yes, elsewhere=True)
     if as_json:
         return Attendance(yes=yes, absent="--json")
     return Attendance(yes=yes, absent="" if sys.stdin.isatty() else "no terminal")
@@ -142,7 +147,7 @@ class TerminalPeople:
 
         Nothing else may be drawn then.
         """
-        return bool(self._open)
+        return bool(self._open) and not self._attendance.elsewhere
 
     @property
     def prompting(self) -> bool:
@@ -201,6 +206,9 @@ class TerminalPeople:
         self._answer_unattended([ask for ask in self._open.values() if not self._attendance.leaves(ask)])
         if not self._current_id:
             self._tell_expired()
+        if self._attendance.elsewhere:
+            self._tell_of_console()
+            return
         if not self._open:
             return
         ask = next(iter(self._open.values()))
@@ -211,6 +219,14 @@ class TerminalPeople:
             if not line.endswith("\n"):
                 self._console.print()  # at the end of the input no Enter ended the line of the prompt
             self._typed(ask, line.strip())
+
+    def _tell_of_console(self) -> None:
+        """Show the requests that wait in the console."""
+        for ask in self._open.values():
+            self._show(ask)
+            self._console.print(Text("it waits in the console", style="dim"))
+        self._answered.update(self._open)
+        self._open.clear()
 
     def _tell_expired(self) -> None:
         for notice in self._expired:

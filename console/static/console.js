@@ -222,14 +222,17 @@
 
   /* A button that answers is pressed only where it stood for half a second. */
   const places = new WeakMap();
+  function placeOf(button) {
+    const box = button.getBoundingClientRect();
+    return `${Math.round(box.left)},${Math.round(box.top + window.scrollY)}`;
+  }
   function watchButtons() {
     if (watchButtons.running) return;
     watchButtons.running = true;
     const look = () => {
       const buttons = main.querySelectorAll("[data-settles]");
       for (const button of buttons) {
-        const box = button.getBoundingClientRect();
-        const place = `${Math.round(box.left)},${Math.round(box.top + window.scrollY)}`;
+        const place = placeOf(button);
         const former = places.get(button);
         if (!former || former.place !== place) { places.set(button, { place, since: performance.now() }); button.disabled = true; }
         else if (button.disabled && performance.now() - former.since >= STEADY_MS) button.disabled = false;
@@ -240,7 +243,7 @@
   }
   const isSteady = (button) => {
     const former = places.get(button);
-    return former && performance.now() - former.since >= STEADY_MS && !button.disabled;
+    return former && former.place === placeOf(button) && performance.now() - former.since >= STEADY_MS && !button.disabled;
   };
 
   async function answer(form, button) {

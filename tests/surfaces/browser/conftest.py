@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-import shutil
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,0 +1,299 @@
+"""People at the console of a supervisor that works."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from callboard import Outcome, Task
+from callboard.console import ConsoleServer
+from callboard.journal import JournalReader
+from callboard.messages import Answer, ApprovalAnswer
+from support import FINISH, PATIENCE, append, lone, wait_for
+
+NOD = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
+HOSTILE = (
+    "<img src=x onerror=document.title='owned'><script>document.title='owned'</script> \u202egnp.exe\u202c {{7*7}}"
+)
+
+expect.set_options(timeout=8000)
+
+
+def appends(request):
+    """Append the request, and finish."""
+    return append(request.request) if request.step == 1 else FINISH
+
+
+def asks(*parts):
+    """Make a model that asks once, and finishes with the answer."""
+
+    def model(request):
+        if request.step == 1:
+            return {"Status": "PENDING", "Questions": list(parts)}
+        return {**FINISH, "Result": request.observation.notes[-1]}
+
+    return model
+
+
+def replies(office, kind):
+    """Read the answers of people from the journal."""
+    with JournalReader.open(office.journal) as reader:
+        rows = [row for line in reader.tasks() for row in reader.rows(line.id)]
+    return [row.message for row in rows if isinstance(row.message, kind)]
+
+
+@pytest.fixture
+def opened(office, page):
+    """Start an office, and open its console: ``opened("/waiting", app=model)``."""
+
+    def start(path="/", **given):
+        started = office(**given)
+        page.goto(started.server.link())
+        expect(page.get_by_role("heading", name="Tasks")).to_be_visible()
+        if path != "/":
+            page.goto(started.origin + path)
+        return started
+
+    return start
+
+
+def test_link_signs_in_and_leaves_the_address(opened, page):
+    office = opened(app=appends)
+    assert page.url == f"{office.origin}/"
+    page.reload()
+    expect(page.get_by_role("heading", name="Tasks")).to_be_visible()
+    other_tab = page.context.new_page()
+    other_tab.goto(office.origin)
+    expect(other_tab.get_by_role("main")).to_contain_text("You are not signed in here")
+
+
+def test_used_link_is_told(opened, page):
+    office = opened(app=appends)
+    link = office.server.link()
+    office.ask("/session", method="POST", body={"link": link.partition("#")[2]}, headers={"origin": office.origin})
+    fresh = page.context.browser.new_context()
+    tab = fresh.new_page()
+    tab.goto(link)
+    expect(tab.get_by_role("main")).to_contain_text("This link was used")
+    fresh.close()
+
+
+def test_list_follows_new_tasks_and_finds_them(opened, page):
+    office = opened(app=appends)
+    expect(page.get_by_text("No task fits")).to_be_visible()
+    office.supervisor.submit(lone(request="sum the sales", labels={"team": "east"})).result(PATIENCE)
+    office.supervisor.submit(lone(request="write the letter")).result(PATIENCE)
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("write the letter")
+    expect(rows.first).to_contain_text("finished")
+    page.get_by_label("Find in requests and results").fill("sal")
+    page.get_by_role("button", name="Show").click()
+    expect(rows).to_have_count(1)
+    assert page.url.endswith("/?q=sal")
+    page.get_by_role("link", name="Clear").click()
+    expect(rows).to_have_count(2)
+    page.get_by_label("Label").fill("team=east")
+    page.get_by_role("button", name="Show").click()
+    expect(rows).to_have_count(1)
+    page.go_back()
+    expect(rows).to_have_count(2)
+    page.get_by_role("link", name="sum the sales").click()
+    expect(page.get_by_role("heading", name="sum the sales")).to_be_visible()
+
+
+def test_list_has_pages(opened, page):
+    office = opened(app=lambda _: FINISH)
+    handles = office.supervisor.submit_all(lone(request=f"task {number}") for number in range(60))
+    for handle in handles:
+        handle.result(PATIENCE)
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(50)
+    page.get_by_text("Older").click()
+    expect(rows).to_have_count(10)
+    page.get_by_text("Newest").click()
+    expect(rows).to_have_count(50)
+
+
+def test_approval_is_given_in_the_name_of_the_person(opened, page):
+    office = opened("/waiting", app=appends, policy=NOD)
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    handle = office.supervisor.submit(lone(request="the text"))
+    expect(page.get_by_text("appended text stays")).to_be_visible()
+    expect(page.locator("#waiting-count")).to_have_text("1")
+    expect(page.locator(".ask pre")).to_contain_text('"text": "the text"')
+    page.get_by_role("button", name="Approve").click()
+    assert handle.result(PATIENCE).ok
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    (answer,) = replies(office, ApprovalAnswer)
+    assert (answer.approved, answer.by, answer.remember) == (True, getpass.getuser(), False)
+
+
+def test_approval_is_rejected_with_a_reason(opened, page):
+    office = opened("/waiting", app=appends, policy=NOD)
+    handle = office.supervisor.submit(lone())
+    page.get_by_label("Reason, if you reject it").fill("not today")
+    page.get_by_role("button", name="Reject").click()
+    handle.result(PATIENCE)
+    (answer,) = replies(office, ApprovalAnswer)
+    assert (answer.approved, answer.reason) == (False, "not today")
+    assert office.surface.effects == []
+
+
+def test_remembered_approval_is_not_asked_again(opened, page):
+    office = opened("/waiting", app=lambda request: append("x") if request.step < 4 else FINISH, policy=NOD)
+    handle = office.supervisor.submit(lone())
+    page.get_by_label("Also the same again, in this task").check()
+    page.get_by_role("button", name="Approve").click()
+    assert handle.result(PATIENCE).usage.commands == 2
+    assert [answer.remember for answer in replies(office, ApprovalAnswer)] == [True]
+
+
+def test_question_is_answered_by_a_choice_and_a_text(opened, page):
+    office = opened("/waiting", app=asks({"text": "Which year?", "choices": ["last", "this"]}, "And why?"))
+    handle = office.supervisor.submit(lone())
+    page.get_by_label("this").check()
+    page.get_by_label("Answer").fill("for the audit")
+    page.get_by_role("button", name="Answer").click()
+    assert handle.result(PATIENCE).ok
+    (answer,) = replies(office, Answer)
+    assert (answer.texts, answer.by) == (("this", "for the audit"), getpass.getuser())
+
+
+def test_keys_move_and_approve(opened, page):
+    office = opened("/waiting", app=appends, policy=NOD)
+    handle = office.supervisor.submit(lone())
+    expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    assert handle.result(PATIENCE).ok
+
+
+def test_button_that_moved_just_now_is_not_pressed(opened, page):
+    office = opened("/waiting", app=appends, policy=NOD)
+    handle = office.supervisor.submit(lone())
+    approve = page.get_by_role("button", name="Approve")
+    expect(approve).to_be_enabled()
+    state = page.evaluate(
+        """async () => {
+            const heading = document.querySelector("h1");
+            const button = document.querySelector("button[value=approve]");
+            heading.style.setProperty("margin-bottom", "200px");
+            button.click();
+            await new Promise(requestAnimationFrame);
+            await new Promise(requestAnimationFrame);
+            const isDisabled = button.disabled;
+            button.click();
+            return isDisabled;
+        }"""
+    )
+    assert state is True
+    expect(approve).to_be_enabled()
+    handle.cancel("enough")
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+
+
+def test_request_that_was_answered_elsewhere_leaves_the_page(opened, page):
+    office = opened("/waiting", app=appends, policy=NOD)
+    handle = office.supervisor.submit(lone())
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    (ask,) = handle.approvals()
+    handle.approve(ask.id, by="ann")
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    path = f"/tasks/{handle.task_id}/requests/{ask.id}"
+    status, body, _ = office.ask(path, method="POST", body={"verdict": "reject"}, headers=office.sign_in())
+    assert (status, body) == (409, "It is no longer open.")
+
+
+def test_task_is_paused_resumed_and_cancelled(opened, page):
+    entered, gate = threading.Event(), threading.Event()
+
+    def model(request):
+        entered.set()
+        gate.wait(PATIENCE)
+        return append("x") if request.step < 9 else FINISH
+
+    office = opened(app=model)
+    handle = office.supervisor.submit(lone(request="long work"))
+    assert entered.wait(PATIENCE)
+    page.get_by_role("link", name="long work").click()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    gate.set()
+    page.get_by_role("button", name="Resume").click()
+    page.on("dialog", lambda dialog: dialog.accept())
+    entered.clear()
+    gate.clear()
+    gate.set()
+    assert handle.result(PATIENCE).ok
+    entered.clear()
+    gate.clear()
+    second = office.supervisor.submit(lone(request="longer work"))
+    assert entered.wait(PATIENCE)
+    page.goto(f"{office.origin}/tasks/{second.task_id}")
+    page.get_by_role("button", name="Cancel").click()
+    gate.set()
+    result = second.result(PATIENCE)
+    assert result.outcome is Outcome.CANCELLED
+    assert result.causes[0].reason == f"cancelled by {getpass.getuser()} in the console"
+    expect(page.locator(".facts")).to_contain_text("cancelled")
+
+
+def test_task_shows_its_steps_calls_and_states(opened, page):
+    office = opened(app=appends)
+    handle = office.supervisor.submit(lone(request="the text"))
+    handle.result(PATIENCE)
+    page.goto(f"{office.origin}/tasks/{handle.task_id}")
+    page.get_by_text("step 1, CONTINUE").click()
+    expect(page.locator(".call").first).to_contain_text("append")
+    page.get_by_role("link", name="app/memo/one").click()
+    expect(page.locator(".machine .present")).to_contain_text("FINISH")
+    slider = page.locator("#slider")
+    slider.fill("1")
+    expect(page.locator("[data-entry]:visible")).to_have_count(1)
+
+
+def test_page_goes_on_after_the_server_was_restarted(opened, office, page):
+    started = opened(app=appends)
+    started.server.stop()
+    expect(page.locator("#connection")).to_have_text("No connection. It is tried again.")
+    started.supervisor.submit(lone(request="meanwhile")).result(PATIENCE)
+    started.server = ConsoleServer(started.journal, started.supervisor, port=started.server.port)
+    started.server.start()
+    expect(page.locator("#connection")).to_have_text("live")
+    expect(page.locator("tbody tr")).to_contain_text("meanwhile")
+    started.supervisor.submit(lone(request="later")).result(PATIENCE)
+    expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_texts_of_others_are_shown_and_never_run(opened, page):
+    office = opened(app=lambda request: {**FINISH, "Comment": HOSTILE, "Thought": HOSTILE, "Result": {"k": HOSTILE}})
+    task = Task(request=HOSTILE, target="memo:one", labels={"name": HOSTILE[:60]})
+    result = office.supervisor.submit(task).result(PATIENCE)
+    assert result.ok
+    expect(page.locator("tbody tr")).to_contain_text("<img src=x")
+    page.locator("tbody a").click()
+    expect(page.locator("h1")).to_contain_text("<script>")
+    expect(page.locator("h1")).to_contain_text("\\u202egnp.exe\\u202c {{7*7}}")
+    assert page.locator("main img, main script, main iframe").count() == 0
+    assert "owned" not in page.title().split(" · ")[-1]
+    assert page.evaluate("document.title").startswith("<img")
+
+
+def test_health_shows_surfaces_and_targets(opened, page):
+    office = opened("/health", app=appends)
+    expect(page.locator(".health")).to_contain_text("Accepts tasks")
+    expect(page.locator("main")).to_contain_text("memo:one")
+    assert str(office.journal) in page.locator("main").inner_text()
+
+
+def test_theme_is_kept(opened, page):
+    opened(app=appends)
+    page.get_by_role("button", name="Theme").click()
+    chosen = page.evaluate("document.documentElement.className")
+    page.reload()
+    wait_for(lambda: page.evaluate("document.documentElement.className") == chosen)
+    assert chosen in {"dark", "light"}
