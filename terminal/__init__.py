@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         resume_command,
         settings_at,
         task_command,
+        task_filter,
         task_ids,
     )
     from callboard.terminal._manual import page_list, page_names, print_page
@@ -111,6 +112,7 @@ __all__ = [
     "started",
     "take_over",
     "task_command",
+    "task_filter",
     "task_ids",
     "terminal",
     "undo_command",
@@ -155,6 +157,7 @@ _HOMES = {
         "resume_command",
         "settings_at",
         "task_command",
+        "task_filter",
         "task_ids",
     ),
     "callboard.terminal._manual": ("page_list", "page_names", "print_page"),
