@@ -10,8 +10,9 @@ from callboard.journal._journal import Journal, settle
 from callboard.journal._lock import JournalHolder
 from callboard.journal._memory_journal import MemoryJournal
 from callboard.journal._pictures import without_pictures
-from callboard.journal._reader import JournalReader, TaskLine
+from callboard.journal._reader import JournalReader
 from callboard.journal._row import Row
+from callboard.journal._task_list import TaskCount, TaskFilter, TaskLine, TaskPage
 from callboard.journal._undo_versions import Versions
 
 __all__ = [
@@ -23,7 +24,10 @@ __all__ = [
     "JournalReader",
     "MemoryJournal",
     "Row",
+    "TaskCount",
+    "TaskFilter",
     "TaskLine",
+    "TaskPage",
     "Versions",
     "safe_name",
     "settle",

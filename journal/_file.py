@@ -24,6 +24,7 @@ from callboard.journal._row_encoding import (
     values_of,
     values_of_events,
 )
+from callboard.journal._search import SearchIndex
 from callboard.journal._sqlite import check
 from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
 
@@ -84,6 +85,7 @@ class JournalFile:
         self._lock = lock
         self._connection = connection
         self._apart = Apart(Pictures(path, durable=durable), connection)
+        self._search = SearchIndex(connection)
         self._failed = False
         self._closed = False
         with journal_errors(path, "opened"):
@@ -196,6 +198,7 @@ class JournalFile:
             for row in rows:
                 if type(row.message) in _NOTED:
                     self._note(row)
+            self._search.add((task_id, kind, body) for _, _, task_id, _, _, kind, body in values)
         except BaseException as error:
             self._note_failure(error)
             raise
@@ -321,7 +324,7 @@ class JournalFile:
                 self._connection.execute(_BEGIN)
                 self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
                 self._observed.mark()
-                retention = Retention(self._connection)
+                retention = Retention(self._connection, self._search)
                 dropped = retention.drop(oldest=oldest, max_bytes=max_bytes, kept_since=kept_since)
                 self._observed.prune()
             self.commit()

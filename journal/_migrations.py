@@ -6,11 +6,16 @@ import contextlib
 import functools
 import sqlite3
 
+from callboard.journal._search import build, is_current, is_part
+
 APPLICATION_ID = 0x43616C62
 """The application id that marks a SQLite file as a journal: "Calb"."""
 
 UNREAD = "-- Readers do without this."
 """The first line of a script whose tables only the writer uses: older journals can be read without it."""
+
+SEARCHED = 13
+"""The first version with an index of tasks."""
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -172,6 +177,12 @@ MIGRATIONS: tuple[str, ...] = (
     INSERT OR IGNORE INTO marks VALUES ('identity', abs(random() >> 1));
     PRAGMA user_version = 12;
     """,
+    # Tasks are found by their words, outcomes and labels in an index, which `_search` builds, and by their times.
+    """-- Readers do without this.
+    CREATE INDEX tasks_submitted ON tasks (submitted);
+    CREATE INDEX tasks_outcome ON tasks (outcome);
+    PRAGMA user_version = 13;
+    """,
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 
@@ -181,14 +192,20 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRAT
 
     So a killed process leaves the version before, or nothing of a new file. The transaction of a new file includes the
     first pragma: on its own, the pragma would write a file without our application id.
+
+    The index of tasks is built too, if it is missing and SQLite has FTS5.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version >= len(migrations):
+    searched = len(migrations) >= SEARCHED
+    if version >= len(migrations) and (not searched or is_current(connection)):
         return
     begin = "BEGIN IMMEDIATE" if version else "BEGIN; PRAGMA auto_vacuum = INCREMENTAL"
     script = "\n".join(migrations[version:])
     try:
-        connection.executescript(f"{begin}; {script} COMMIT;")
+        connection.executescript(f"{begin}; {script}")
+        if searched:
+            build(connection)
+        connection.execute("COMMIT;")
     except sqlite3.Error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -196,9 +213,9 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRAT
 
 
 def tables_in(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    """Return the names and normalized SQL of all database objects."""
-    tables = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master")
-    return frozenset((name, " ".join(sql.split())) for name, sql in tables)
+    """Return the names and normalized SQL of all database objects, apart from the index of tasks."""
+    tables = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master")
+    return frozenset((name, " ".join(sql.split())) for kind, name, sql in tables if not is_part(kind, name, sql))
 
 
 @functools.cache

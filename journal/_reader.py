@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,16 +15,18 @@ from callboard.journal._failures import beside, journal_errors, located
 from callboard.journal._lock import holder_of
 from callboard.journal._migrations import MIGRATIONS, tables_in
 from callboard.journal._pictures import PictureDigests, Pictures
-from callboard.journal._row_encoding import events_after, events_in, row_of, rows_of
+from callboard.journal._row_encoding import events_after, events_in, row_of, rows_of, unchanged
 from callboard.journal._sqlite import check_open, connect_reading
-from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
+from callboard.journal._task_list import ALL_TASKS, TaskList
+from callboard.messages import Event, InForce, JournalError, with_phases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from callboard.journal._lock import JournalHolder
     from callboard.journal._row import Row
-    from callboard.messages import Timestamp
+    from callboard.journal._task_list import TaskCount, TaskFilter, TaskLine, TaskPage
+    from callboard.messages import Outcome
 
 _EMPTY = "is empty: nothing was written to it yet"
 
@@ -40,28 +42,6 @@ _IN_FORCE = (
     "ORDER BY id DESC LIMIT 1"
 )
 _EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND seq > ? ORDER BY seq"
-_TASKS = """
-SELECT id, request, session, submitted, ended, outcome, (
-    SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.verified') END
-    FROM rows WHERE task = tasks.id AND kind = 'task_result' ORDER BY rows.id LIMIT 1
-) FROM tasks ORDER BY number
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskLine:
-    """A summary of a task, for a list."""
-
-    id: str
-    request: str
-    session: str | None
-    """The id of its conversation's first task; None if it is the first."""
-    submitted: Timestamp
-    ended: Timestamp | None
-    """None until it has ended."""
-    outcome: Outcome | None
-    verified: bool | None = None
-    """Whether it finished with all of its checks held; None without checks, and until it has ended."""
 
 
 class JournalReader:
@@ -120,9 +100,31 @@ class JournalReader:
 
     def tasks(self) -> tuple[TaskLine, ...]:
         """List all tasks, in the order of their submission."""
-        with journal_errors(self.path, "read"):
-            rows = self._connection.execute(_TASKS).fetchall()
-        return tuple(_line(*columns) for columns in rows)
+        with self._tasks() as tasks:
+            return tasks.all()
+
+    def page(self, tasks: TaskFilter = ALL_TASKS, *, before: int | None = None, limit: int = 50) -> TaskPage:
+        """List the newest tasks that match, newest first.
+
+        A task is on one page only, also if tasks are submitted, end or are pruned between two calls.
+
+        Args:
+            tasks: The filter.
+            before: The `TaskPage.next` of the page before.
+            limit: The maximum number of tasks.
+        """
+        with self._tasks() as lists:
+            return lists.page(tasks, before, limit)
+
+    def count(self, tasks: TaskFilter = ALL_TASKS) -> TaskCount:
+        """Count the tasks that match, up to 1,000."""
+        with self._tasks() as lists:
+            return lists.count(tasks)
+
+    def outcomes(self) -> dict[Outcome | None, int]:
+        """Count all tasks by their outcome; None stands for unfinished tasks."""
+        with self._tasks() as tasks:
+            return tasks.outcomes()
 
     def rows(self, task_id: str, *, events: bool = True) -> Iterator[Row]:
         """Read the rows of a task, in order.
@@ -186,6 +188,11 @@ class JournalReader:
         """Close the file. A second call does nothing."""
         self._leave.close()
 
+    @contextlib.contextmanager
+    def _tasks(self) -> Iterator[TaskList]:
+        with journal_errors(self.path, "read"), unchanged(self._connection):
+            yield TaskList(self._connection)
+
 
 def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
     """Connect to a journal, or to a copy of it.
@@ -233,16 +240,3 @@ def _copied(path: Path, logs: list[Path], folder: Path) -> Path:
         problem = f"{reason}, but changed while it was copied: try again"
         raise JournalError(path, problem)
     return folder / path.name
-
-
-def _line(  # noqa: PLR0917 - a line has seven columns
-    task_id: str,
-    request: str,
-    session: str | None,
-    submitted: float,
-    ended: float | None,
-    outcome: str | None,
-    verified: object,
-) -> TaskLine:
-    judged = None if verified is None else verified == 1
-    return TaskLine(task_id, request, session, submitted, ended, Outcome(outcome) if outcome else None, judged)

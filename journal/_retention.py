@@ -9,6 +9,8 @@ from callboard.journal._observed_time import Ages
 if TYPE_CHECKING:
     import sqlite3
 
+    from callboard.journal._search import SearchIndex
+
 _ENDED = """
     SELECT id, ended, coalesce(
         (SELECT min(rows.id) FROM rows WHERE rows.task = over.id AND rows.kind = 'task_result'), 0
@@ -51,8 +53,9 @@ class Retention:
     The caller opens and commits the transaction for `drop`.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, search: SearchIndex) -> None:
         self._connection = connection
+        self._search = search
 
     def drop(self, *, oldest: float | None, max_bytes: int | None, kept_since: float | None = None) -> int:
         """Delete tasks that ended before a time or exceed the size.
@@ -76,6 +79,7 @@ class Retention:
             if not large and (oldest is None or ages.observed(row) >= oldest):
                 break
             pictures -= self._number(_OWN_PICTURES, task_id)
+            self._search.drop(task_id)
             for statement in _DROPS:
                 self._connection.execute(statement, (task_id,))
             dropped += 1

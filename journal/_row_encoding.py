@@ -399,7 +399,7 @@ def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: s
     last = 0
     sent: dict[tuple[str, int], Message] = {}
     while True:
-        with journal_errors(path, "read"), _unchanged(connection):
+        with journal_errors(path, "read"), unchanged(connection):
             chunk = connection.execute(_READ if events else _READ_BUT_EVENTS, (task_id, last, _CHUNK)).fetchall()
             rows = [row for stored in chunk for row in rows_in(path, stored, apart, sent)]
         yield from rows
@@ -409,7 +409,7 @@ def rows_of(path: Path, connection: sqlite3.Connection, apart: Apart, task_id: s
 
 
 @contextlib.contextmanager
-def _unchanged(connection: sqlite3.Connection) -> Iterator[None]:
+def unchanged(connection: sqlite3.Connection) -> Iterator[None]:
     """Read one snapshot of the journal.
 
     Otherwise another process could delete a task and its out-of-line parts between two statements.

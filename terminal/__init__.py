@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         resume_command,
         settings_at,
         task_command,
+        task_filter,
         task_ids,
     )
     from callboard.terminal._manual import page_list, page_names, print_page
@@ -114,6 +115,7 @@ __all__ = [
     "started",
     "take_over",
     "task_command",
+    "task_filter",
     "task_ids",
     "terminal",
     "undo_command",
@@ -159,6 +161,7 @@ _HOMES = {
         "resume_command",
         "settings_at",
         "task_command",
+        "task_filter",
         "task_ids",
     ),
     "callboard.terminal._manual": ("page_list", "page_names", "print_page"),

@@ -477,14 +477,22 @@ def evaluate(
 
 
 @app.command("tasks")
-def tasks(journal: Journal = None, *, as_json: AsJson = False) -> None:
+def tasks(
+    journal: Journal = None,
+    *,
+    find: Annotated[str, typer.Option(help="Words of the request or the result; the last may be cut short.")] = "",
+    label: Annotated[list[str] | None, typer.Option(help="A label, as NAME=VALUE.")] = None,
+    outcome: Annotated[list[str] | None, typer.Option(help="An outcome, or `unfinished`; repeat for several.")] = None,
+    as_json: AsJson = False,
+) -> None:
     """List the tasks of a journal.
 
     Each has its outcome. The journal may be in use. A run on a copy has its
     journal in its own folder.
     """
     with mistakes():
-        parts.list_tasks(parts.terminal(), journal, as_json=as_json)
+        shown = parts.task_filter(find, label or (), outcome or ())
+        parts.list_tasks(parts.terminal(), journal, shown, as_json=as_json)
 
 
 @app.command("show")

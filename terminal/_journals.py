@@ -20,7 +20,7 @@ from rich.text import Text
 
 from callboard.config import LabelledEvent, Settings, log_line
 from callboard.history import plain
-from callboard.journal import JournalReader
+from callboard.journal import JournalReader, TaskFilter
 from callboard.messages import CallboardError, EventName, JournalError, Outcome, Task, did_you_mean
 from callboard.terminal._commands import fail, model_options, warn
 from callboard.terminal._text import BAD, GOOD, short
@@ -41,6 +41,9 @@ EVALS = "evals"
 SETTINGS_SUFFIXES = {".yaml", ".yml"}
 _NAMED = 10
 """The number of tasks that an error message names."""
+
+_PAGE = 500
+"""The number of tasks that are read at once."""
 
 _MINUTE = 60
 _WIDE, _NARROW = 80, 60
@@ -149,10 +152,35 @@ def resume_hint(path: Path | None, journal: Path) -> str:
     return f"{resume_command(Path('SETTINGS.yaml'), journal)}, with the settings of its run"
 
 
-def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
-    """Print the tasks of a journal, a line each."""
+def task_filter(find: str, labels: Sequence[str], outcomes: Sequence[str]) -> TaskFilter:
+    """Read the filters of the command line: words, ``NAME=VALUE`` and outcomes."""
+    known_outcomes: dict[str, Outcome | None] = {"unfinished": None, **{outcome.value: outcome for outcome in Outcome}}
+    for name in outcomes:
+        if name not in known_outcomes:
+            fail(f"there is no outcome {name!r}{did_you_mean(name, known_outcomes)}")
+    for label in labels:
+        if "=" not in label:
+            fail(f"a label is NAME=VALUE, not {label!r}")
+    pairs = dict(label.split("=", 1) for label in labels)
+    return TaskFilter(find, frozenset(known_outcomes[name] for name in outcomes), pairs)
+
+
+def _listed(reader: JournalReader, shown: TaskFilter) -> tuple[TaskLine, ...]:
+    """Return all tasks that match, the oldest first."""
+    if shown == TaskFilter():
+        return reader.tasks()
+    page = reader.page(shown, limit=_PAGE)
+    tasks = list(page.tasks)
+    while page.next is not None:
+        page = reader.page(shown, before=page.next, limit=_PAGE)
+        tasks += page.tasks
+    return tuple(reversed(tasks))
+
+
+def list_tasks(console: Console, path: Path | None, shown: TaskFilter, *, as_json: bool) -> None:
+    """Print the tasks of a journal that match, a line each."""
     with JournalReader.open(journal_at(path)) as reader:
-        tasks, held = reader.tasks(), holder_text(reader) or "no process has the journal open"
+        tasks, held = _listed(reader, shown), holder_text(reader) or "no process has the journal open"
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
         return

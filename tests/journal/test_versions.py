@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.journal import JournalFile, JournalReader
+from callboard.journal import JournalFile, JournalReader, TaskFilter
 from callboard.messages import JournalError, StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import FINISH, PATIENCE, append, command_line
@@ -27,6 +27,7 @@ WRITTEN = {
     9: 1_795_761_213.0,
     10: 1_795_853_646.0,
     11: 1_795_879_514.0,
+    12: 1_795_906_246.0,
 }
 """Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
 
@@ -34,7 +35,8 @@ Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an 
 Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret. Version 7 also has
 ``rounds``, whose HostAgent has assigned one subtask, and asks a question in the second of three rounds. Version 10 has
 ``pair``, whose HostAgent has assigned two subtasks, one after the other; the second was killed after its first action.
-Version 11 has ``group`` in its place, whose HostAgent has assigned the same two subtasks at once.
+Versions from 11 on have ``group`` in its place, whose HostAgent has assigned the same two subtasks at once. In
+version 12, two tasks have labels.
 """
 
 
@@ -196,7 +198,7 @@ def test_a_task_of_single_subtasks_goes_on_with_a_group(start, journal, version)
     assert assert_replays(journal, "pair")
 
 
-@pytest.mark.parametrize("version", [11])
+@pytest.mark.parametrize("version", [11, 12])
 def test_subtasks_that_work_side_by_side_go_on_on_one_machine(start, journal, version):
     def app(request):
         return append("FAY") if request.step == 2 else {**FINISH, "Result": request.run_id}
@@ -261,3 +263,16 @@ def test_journal_without_the_newest_task_fields_can_be_continued(begin, until, t
     after.answer(after.questions()[0].id, "this one")
     assert after.result(PATIENCE).ok
     assert_replays(path, handle.task_id)
+
+
+@pytest.mark.parametrize("version", [12])
+@pytest.mark.parametrize("migrated", [False, True])
+def test_tasks_of_an_older_journal_are_found_by_words_and_labels(journal, version, migrated):
+    if migrated:
+        JournalFile.open(journal).close()
+    with JournalReader.open(journal) as reader:
+        assert reader.version == (13 if migrated else 12)
+        assert [task.id for task in reader.page(TaskFilter("don")).tasks] == ["done"]
+        assert [task.id for task in reader.page(TaskFilter(labels={"month": "May"})).tasks] == ["group", "done"]
+        unfinished = reader.page(TaskFilter(outcomes=frozenset({None}), labels={"month": "May"})).tasks
+        assert [(task.id, task.labels) for task in unfinished] == [("group", {"month": "May"})]

@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.journal import JournalFile, JournalReader
+from callboard.journal import JournalFile, JournalReader, Row
 from callboard.messages import JournalError, SupervisorStoppedError
 from callboard.terminal import EXIT_CODES, INTERRUPTED, USAGE, TaskDisplay, app
 from support import PATIENCE
@@ -221,6 +221,34 @@ def test_tasks_are_listed_with_their_outcomes_and_requests(call: Call, folder: F
     said = words(call("tasks", "runs/job-1").stdout)
     assert re.search(r"job-1 finished \d{4}-\d\d-\d\d \d\d:\d\d \d+\.\d s do it", said)
     assert said.endswith("1 task, 0 unfinished; no process has the journal open")
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (["--find", "SUM sal"], ["a"]),
+        (["--label", "month=May"], ["a", "b"]),
+        (["--label", "month=May", "--outcome", "unfinished"], ["b"]),
+        (["--outcome", "finished", "--outcome", "unfinished"], ["a", "b"]),
+        (["--find", '"'], ["a", "b"]),
+    ],
+)
+def test_tasks_are_listed_by_words_labels_and_outcomes(
+    call: Call, here: Path, options: list[str], ids: list[str]
+) -> None:
+    may = {"month": "May"}
+    rows = [Task(id="a", request="sum the sales", labels=may), Task(id="b", request="print it", labels=may)]
+    with contextlib.closing(JournalFile.open(here / "kept.db")) as journal:
+        journal.write([Row(1.0, task.id, "", task) for task in rows])
+        journal.write([Row(2.0, "a", "", TaskResult(task_id="a", outcome=Outcome.FINISHED))])
+        journal.commit()
+    listed_tasks = json.loads(call("tasks", "kept.db", *options, "--json").stdout)
+    assert [(task["id"], task["labels"]) for task in listed_tasks] == [(task_id, may) for task_id in ids]
+
+
+def test_wrong_filters_of_tasks_are_refused(call: Call) -> None:
+    assert "there is no outcome 'finish'; did you mean 'finished'?" in call("tasks", "--outcome", "finish").stderr
+    assert "a label is NAME=VALUE, not 'May'" in call("tasks", "--label", "May").stderr
 
 
 @pytest.mark.parametrize("where", ["runs/job-1", "runs/job-1/callboard.yaml", "runs/job-1/journal.db"])
@@ -459,7 +487,10 @@ def test_a_task_is_not_taken_over_without_its_model(call: Call, suspended: Folde
 def test_the_tasks_of_an_older_journal_are_resumed(call: Call, suspended: Folder) -> None:
     place = suspended(ASK, FINISH)
     with contextlib.closing(sqlite3.connect(place / "journal.db")) as older:
-        older.executescript("DROP TABLE ages; PRAGMA user_version = 7")
+        older.executescript(
+            "DROP TABLE ages; DROP TABLE search; DROP INDEX tasks_submitted; DROP INDEX tasks_outcome;"
+            "DELETE FROM marks WHERE name = 'searched'; PRAGMA user_version = 7"
+        )
     assert listed(call, place) == {"t": None}
     assert call("resume", place, "--no-input").exit_code == EXIT_CODES[Outcome.CANCELLED]
     assert listed(call, place) == {"t": "cancelled"}
