@@ -213,7 +213,10 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRAT
 
 
 def tables_in(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    """Return the names and normalized SQL of all database objects, apart from the index of tasks."""
+    """Return the names and normalized SQL of all database objects.
+
+    The index of tasks is left out.
+    """
     tables = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master")
     return frozenset((name, " ".join(sql.split())) for kind, name, sql in tables if not is_part(kind, name, sql))
 

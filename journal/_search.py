@@ -1,4 +1,4 @@
-"""The index of a journal's tasks: words of requests and results, outcomes, and labels.
+"""The index of a journal's tasks, by words, outcomes and labels.
 
 It is a full-text index of SQLite (FTS5), filled by the journal's writer. All texts are split into words here, so that
 SQLite splits them at spaces only: then a journal without the index is searched for the same words. An outcome and a
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 TEXT_CHARACTERS = 2_000
-"""The maximum length of a searched text: a request, a comment, an output, or the reasons of an ending."""
+"""The maximum length of a searched request, comment or output, or of all reasons."""
 
 UNFINISHED = "\ue000unfinished"
 """The word of a task without an outcome."""
 
 Alternatives = tuple[str, ...]
-"""Words one of which a task must have; one with a star at its end stands for all that begin with it."""
+"""Words; a task must have one of them.
+
+A word with a star at its end stands for all that begin with it.
+"""
 
 _CREATE = "CREATE VIRTUAL TABLE search USING fts5(words, tokenize = 'ascii', detail = 'none', columnsize = 0)"
 _TABLES = {"search_data", "search_idx", "search_content", "search_config"}
@@ -80,16 +83,16 @@ _S = TypeVar("_S", _Submitted, _Ended)
 
 
 class SearchIndex:
-    """The writer's side of the index. It takes part in the open transaction."""
+    """The writer's side of the index, in the open transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._usable = searchable(connection)
 
     def add(self, bodies: Iterable[tuple[str, str, str]]) -> None:
-        """Add tasks and results: the task's id, the message's kind, and its JSON.
+        """Add tasks and results.
 
-        The table of tasks has their tasks already.
+        Each is the task's id, the message's kind, and its JSON. The table of tasks has the tasks already.
         """
         if not self._usable:
             return
@@ -141,12 +144,12 @@ def _is_marked(connection: sqlite3.Connection) -> bool:
 
 
 def is_part(kind: str, name: str, sql: str) -> bool:
-    """Return whether an object of the database is a part of the index."""
+    """Return whether a database object belongs to the index."""
     return kind == "table" and (name in _TABLES or (name == "search" and sql == _CREATE))
 
 
 def words_in(outcome: str | None, task_body: str | None, result_body: str | None) -> list[str]:
-    """List the words of a task, in any order and some repeatedly."""
+    """List the words of a task, in any order."""
     words = [*_words_of_task(task_body or "{}"), outcome_word(outcome)]
     return words if result_body is None else [*words, *_words_of_result(result_body)]
 
@@ -163,9 +166,9 @@ def label_word(name: str, value: str) -> str:
 
 
 def query_of(groups: Sequence[Alternatives]) -> str:
-    """Write groups of alternatives as a query of FTS5; every group must match.
+    """Write groups of alternatives as a query of FTS5.
 
-    Each word is quoted, so that none is an operator.
+    Every group must match. Each word is quoted, so that none is an operator.
     """
     return " AND ".join(f"({' OR '.join(map(_quoted, group))})" for group in groups)
 

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from callboard.messages import Timestamp
 
 COUNTED = 1_000
-"""The highest count of matching tasks; that there are more is known, but not how many."""
+"""The highest count of matching tasks."""
 
 LOOKED_AT = 2_000
-"""The maximum number of tasks whose rows are read for a page or a count, if the journal has no index of words."""
+"""The maximum number of tasks that are read one by one without an index."""
 
 _WORDS = 32
-"""The maximum number of words of a text that are searched for; others are ignored."""
+"""The maximum number of words of a filter; others are ignored."""
 
 _SHORT = 2
-"""The minimum length of a last word that stands for all words which begin with it."""
+"""The minimum length of a last word that is a prefix."""
 
 _HIGHEST = 2**63 - 1
 
@@ -92,15 +92,17 @@ class TaskLine:
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """The tasks that a list shows: those for which all of this holds."""
+    """A filter of tasks; all of its parts must match."""
 
     text: str = ""
-    """Words, all of which are in the request, or in the result's comment, output or reasons. The last one also stands
-    for words that begin with it. Case, accents and punctuation do not count; without a word, all tasks match."""
+    """Words, each in the request, or in the result's comment, output or reasons.
+
+    The last word is also found at the beginning of longer words. Case, accents and punctuation do not count. All tasks
+    match a text without words."""
     outcomes: frozenset[Outcome | None] = frozenset()
-    """Outcomes, one of which the task has; None stands for unfinished tasks. Empty for any outcome."""
+    """The possible outcomes of the task; None stands for unfinished tasks. Empty for any outcome."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels, all of which the task has."""
+    """Labels that the task has."""
     since: Timestamp | None = None
     """The earliest time of the submission."""
     until: Timestamp | None = None
