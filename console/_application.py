@@ -15,11 +15,11 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from callboard.console._english import TEXTS
 from callboard.console._event_feed import event_feed
 from callboard.console._guard import SIGN_IN_PATH, Guard
 from callboard.console._pages import STATIC, Pages
-from callboard.console._sign_in import SESSION_SECONDS, Sessions, key_beside
-from callboard.console._texts import TEXTS
+from callboard.console._sign_in import SESSION_SECONDS, SignIns, key_beside
 from callboard.messages import CallboardError, NotWaitingError, SettingsError, UnknownTaskError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from callboard.console._sign_in import Session
+    from callboard.console._sign_in import SignIn
     from callboard.supervisor import Supervisor
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -59,13 +59,13 @@ def app(supervisor: Supervisor, person: Callable[[Request], str | None]) -> Star
         msg = "the console shows a journal, and journal.path is not set"
         raise SettingsError(msg)
     journal = settings.path(settings.journal.path)
-    return application(journal, supervisor, Sessions(key_beside(journal)), person=person)
+    return application(journal, supervisor, SignIns(key_beside(journal)), person=person)
 
 
 def application(
     journal: Path,
     supervisor: Supervisor | None,
-    sessions: Sessions,
+    sessions: SignIns,
     *,
     person: Callable[[Request], str | None] | None = None,
     hosts: frozenset[str] = frozenset(),
@@ -98,7 +98,7 @@ class _Console:
     def __init__(
         self,
         pages: Pages,
-        sessions: Sessions,
+        sessions: SignIns,
         person: Callable[[Request], str | None] | None,
         cookie_name: str,
         user: str,
@@ -126,7 +126,7 @@ class _Console:
             Route("/events", self._events),
         ]
 
-    def _part(self, render: Callable[[Request, Session], str]) -> Callable[[Request], Any]:
+    def _part(self, render: Callable[[Request, SignIn], str]) -> Callable[[Request], Any]:
         """Make the handler of a page: its frame for a browser, its contents for the frame."""
 
         async def respond(request: Request) -> Response:
@@ -138,10 +138,10 @@ class _Console:
 
         return respond
 
-    def _task(self, request: Request, session: Session) -> str:
+    def _task(self, request: Request, session: SignIn) -> str:
         return self._pages.task(session, request.path_params["task_id"], request.query_params)
 
-    def _run(self, request: Request, _session: Session) -> str:
+    def _run(self, request: Request, _session: SignIn) -> str:
         return self._pages.run(request.path_params["task_id"], request.path_params["run_id"])
 
     async def _sign_in(self, request: Request) -> Response:
@@ -229,13 +229,13 @@ class _Console:
         return self._pages.supervisor
 
 
-def _session(request: Request) -> Session:
+def _session(request: Request) -> SignIn:
     """Return the session of a request.
 
     Raises:
         HTTPException: If it has none: it is for the frame of a page, and this address has none.
     """
-    session: Session | None = request.scope.get("callboard_session")
+    session: SignIn | None = request.scope.get("callboard_session")
     if session is None:
         raise HTTPException(401, TEXTS["sign_in_first"])
     return session

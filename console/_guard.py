@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from callboard.console._sign_in import Sessions
+    from callboard.console._sign_in import SignIns
 
 TOKEN_HEADER = "x-callboard-token"  # noqa: S105 - the name of a header
 SIGN_IN_PATH = "/session"
@@ -48,7 +48,7 @@ class Guard:
     """
 
     app: ASGIApp
-    sessions: Sessions
+    sessions: SignIns
     cookie_name: str
     hosts: frozenset[str]
     """The names and ports by which it may be called; empty if the program that mounts it checks them."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
+from callboard.console._english import TEXTS
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import SCALE, digest_of, pretty, task_view
-from callboard.console._texts import TEXTS
 from callboard.history import calls_of, described, history_of, numbered, used
 from callboard.journal import JournalReader, TaskFilter
 from callboard.messages import ApprovalRequest, EventName, Outcome, visible
@@ -26,7 +26,7 @@ from callboard.messages import ApprovalRequest, EventName, Outcome, visible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from callboard.console._sign_in import Session
+    from callboard.console._sign_in import SignIn
     from callboard.history import TaskHistory
     from callboard.messages import ActionFacts, Question
     from callboard.supervisor import Supervisor
@@ -122,7 +122,7 @@ class Pages:
             is_first=before is None,
         )
 
-    def task(self, session: Session, task_id: str, query: Mapping[str, str]) -> str:
+    def task(self, session: SignIn, task_id: str, query: Mapping[str, str]) -> str:
         """Return the page of a task."""
         history = self.history(task_id)
         until = int(query["until"]) if query.get("until", "").isdecimal() else None
@@ -148,7 +148,7 @@ class Pages:
         address = history.agents.get(run_id, "")
         return self.render("machine.html", drawing=state_drawing(address, moves), address=address)
 
-    def waiting(self, session: Session) -> str:
+    def waiting(self, session: SignIn) -> str:
         """Return the page of the requests that wait for a person."""
         asks = self._open_requests()
         return self.render("waiting.html", asks=asks, session=session, is_approval=_is_approval)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from callboard.console._application import application
-from callboard.console._sign_in import Sessions, key_beside
+from callboard.console._sign_in import SignIns, key_beside
 from callboard.messages import SettingsError, reason_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ConsoleServer:
             raise SettingsError(msg) from error
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
-        self._sessions = Sessions(key)
+        self._sessions = SignIns(key)
         hosts = frozenset(f"{name}:{self.port}" for name in (HOST, "localhost"))
         console = application(
             journal,

@@ -27,7 +27,7 @@ _KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Session:
+class SignIn:
     """One person's sign-in in one browser."""
 
     id: str
@@ -36,7 +36,7 @@ class Session:
     expires: int
 
 
-class Sessions:
+class SignIns:
     """The sessions of a console.
 
     A session is told by two secrets: a cookie that scripts can't read, and a token that only pages of the console have.
@@ -69,14 +69,14 @@ class Sessions:
         payload = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
         return f"{payload}.{self._signed('cookie', payload)}", self._signed("token", payload)
 
-    def find(self, cookie: str, token: str) -> Session | None:
+    def find(self, cookie: str, token: str) -> SignIn | None:
         """Return the session of a cookie and a token; None unless both are of one that holds."""
         payload, _, signature = cookie.partition(".")
         cookie_is_right = _equal(signature, self._signed("cookie", payload))
         if not (_equal(token, self._signed("token", payload)) and cookie_is_right):
             return None
         try:
-            session = Session(**json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
+            session = SignIn(**json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
         except (binascii.Error, ValueError, TypeError):
             return None
         return session if session.expires > self._clock() else None

@@ -156,9 +156,8 @@ def _runs(history: TaskHistory, now: Timestamp) -> list[RunView]:
         views[assign.run_id].after = () if assign.member is None else assign.member.after
     assigned_at = _assigned_times(history)
     for event in history.events:
-        view = views.get(event.run_id)
-        if view is not None:
-            _advance(view, event)
+        if event.run_id in views:
+            _advance(views[event.run_id], event)
     end = history.ended if history.ended is not None else now
     for run_id, view in views.items():
         result = history.results.get(run_id)

@@ -40,7 +40,7 @@ class ClosingClient(Client):
             await super()._process_connect_init()
         except BaseException:
             if self._transport is not None:
-                self._transport.close()
+                self._transport.close()  # type: ignore[no-untyped-call]
             raise
 
 

@@ -1,30 +1,37 @@
 """What a journal tells people of a task: its requests, decisions, actions and answers, in order."""
 
-from callboard.history._check_words import (
-    described,
-    described_event,
-    expectation,
-    failed_checks,
-    judged_event,
-    proposals,
-    verdict,
-)
-from callboard.history._member_times import MemberTimes, member_times
-from callboard.history._message_lines import (
-    Line,
-    Tone,
-    asked,
-    called,
-    calls_of,
-    lines_of,
-    lines_of_reply,
-    lines_of_result,
-    probe_words,
-    step_checks,
-    step_words,
-)
-from callboard.history._phrases import agent_label, cut, numbered, on_machine, plain, ranges, used
-from callboard.history._task_history import Entry, Reply, TaskHistory, history_of
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from callboard.history._check_words import (
+        described,
+        described_event,
+        expectation,
+        failed_checks,
+        judged_event,
+        proposals,
+        verdict,
+    )
+    from callboard.history._member_times import MemberTimes, member_times
+    from callboard.history._message_lines import (
+        Line,
+        Tone,
+        asked,
+        called,
+        calls_of,
+        lines_of,
+        lines_of_reply,
+        lines_of_result,
+        probe_words,
+        step_checks,
+        step_words,
+    )
+    from callboard.history._phrases import agent_label, cut, numbered, on_machine, plain, ranges, used
+    from callboard.history._task_history import Entry, Reply, TaskHistory, history_of
 
 __all__ = [
     "Entry",
@@ -59,3 +66,49 @@ __all__ = [
     "used",
     "verdict",
 ]
+
+_HOMES = {
+    "callboard.history._check_words": (
+        "described",
+        "described_event",
+        "expectation",
+        "failed_checks",
+        "judged_event",
+        "proposals",
+        "verdict",
+    ),
+    "callboard.history._member_times": (
+        "MemberTimes",
+        "member_times",
+    ),
+    "callboard.history._message_lines": (
+        "Line",
+        "Tone",
+        "asked",
+        "called",
+        "calls_of",
+        "lines_of",
+        "lines_of_reply",
+        "lines_of_result",
+        "probe_words",
+        "step_checks",
+        "step_words",
+    ),
+    "callboard.history._phrases": (
+        "agent_label",
+        "cut",
+        "numbered",
+        "on_machine",
+        "plain",
+        "ranges",
+        "used",
+    ),
+    "callboard.history._task_history": (
+        "Entry",
+        "Reply",
+        "TaskHistory",
+        "history_of",
+    ),
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -86,7 +86,7 @@ class Pictures:
 
 
 class PictureDigests(Pictures):
-    """The pictures of a journal, each told by its digest, and read on request."""
+    """The pictures of a journal, told by their digests."""
 
     def read(self, digest: bytes) -> bytes | None:
         """Return the digest."""

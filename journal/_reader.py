@@ -153,7 +153,9 @@ class JournalReader:
                 yield from with_phases(event)
 
     def changes(self, after_seq: int, limit: int) -> list[Event]:
-        """Read about `limit` events of all tasks after a number, in order; groups are complete.
+        """Read about `limit` events of all tasks after a number.
+
+        They are in order, and groups are complete.
 
         Raises:
             JournalDamagedError: If a row can't be read; the message names it.

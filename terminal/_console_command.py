@@ -58,7 +58,7 @@ def console_of(supervisor: Supervisor, *, stays: bool) -> Iterator[None]:
 
 
 def _server(journal: Path, supervisor: Supervisor | None, port: int | None) -> ConsoleServer:
-    """Make the console of a journal; report a missing library in one sentence."""
+    """Make the console of a journal, if its libraries are installed."""
     try:
         module = importlib.import_module("callboard.console")
         server: ConsoleServer = module.ConsoleServer(journal, supervisor, port=port)

@@ -37,7 +37,7 @@ class Office:
     def ask(
         self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, str, dict[str, str]]:
-        """Send a request as a program would, without any header of a browser."""
+        """Send a request, without any header of a browser."""
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
         text = None if body is None else body if isinstance(body, bytes) else json.dumps(body)
         connection.request(method, path, text, headers or {})
@@ -52,7 +52,7 @@ class Office:
         return f"http://127.0.0.1:{self.server.port}"
 
     def sign_in(self) -> dict[str, str]:
-        """Use a link, and give the headers of a page that is signed in."""
+        """Use a link, and give the headers of its page."""
         link = self.server.link().partition("#")[2]
         same = {"origin": self.origin}
         _, body, headers = self.ask("/session", method="POST", body={"link": link}, headers=same)
@@ -62,7 +62,7 @@ class Office:
 
 @pytest.fixture
 def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
-    """Start a supervisor with a console: ``office(app=model, policy=[...])``."""
+    """Start a supervisor with a console: ``office(app=model)``."""
     opened: list[Office] = []
 
     def start(*, port: int = 0, **given: Any) -> Office:
@@ -92,7 +92,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """Give a page in a profile of its own; an error of its scripts fails the test."""
+    """Give a page in a profile of its own.
+
+    An error of its scripts fails the test.
+    """
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     context.set_default_timeout(PATIENCE * 1000)
     opened = context.new_page()

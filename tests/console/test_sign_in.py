@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from callboard.config import NotOwnError
-from callboard.console._sign_in import LINK_SECONDS, SESSION_SECONDS, Sessions, key_beside
+from callboard.console._sign_in import LINK_SECONDS, SESSION_SECONDS, SignIns, key_beside
 
 
 class Clock:
@@ -27,33 +27,33 @@ def clock():
 
 
 def test_link_signs_in_once(clock):
-    sessions = Sessions(bytes(32), clock)
+    sessions = SignIns(bytes(32), clock)
     link = sessions.new_link()
     assert [sessions.use_link(link), sessions.use_link(link), sessions.use_link("")] == [True, False, False]
 
 
 def test_link_ends_after_its_time(clock):
-    sessions = Sessions(bytes(32), clock)
+    sessions = SignIns(bytes(32), clock)
     link = sessions.new_link()
     clock.now += LINK_SECONDS
     assert not sessions.use_link(link)
 
 
 def test_session_holds_after_a_restart_with_the_same_key(clock):
-    cookie, token = Sessions(b"k" * 32, clock).start("ann")
-    assert Sessions(b"k" * 32, clock).find(cookie, token).person == "ann"
-    assert Sessions(b"other" * 8, clock).find(cookie, token) is None
+    cookie, token = SignIns(b"k" * 32, clock).start("ann")
+    assert SignIns(b"k" * 32, clock).find(cookie, token).person == "ann"
+    assert SignIns(b"other" * 8, clock).find(cookie, token) is None
 
 
 def test_session_ends_after_its_time(clock):
-    sessions = Sessions(bytes(32), clock)
+    sessions = SignIns(bytes(32), clock)
     cookie, token = sessions.start("ann")
     clock.now += SESSION_SECONDS
     assert sessions.find(cookie, token) is None
 
 
 def test_cookie_and_token_must_be_of_one_session(clock):
-    sessions = Sessions(bytes(32), clock)
+    sessions = SignIns(bytes(32), clock)
     (cookie, token), (other_cookie, other_token) = sessions.start("ann"), sessions.start("ann")
     assert sessions.find(cookie, other_token) is None
     assert sessions.find(other_cookie, token) is None

@@ -37,7 +37,7 @@ def running_browser(name: str, flags: Sequence[str] = ()) -> Iterator[str]:
     """Start a browser, and give the address of its debugging port.
 
     Args:
-        name: The name of its home, of which each process has its own.
+        name: A part of the name of its home; each process has its own.
         flags: More arguments.
     """
     home = Path(f"{HOME}{name}{os.getpid()}")  # the folders of pytest are closed to other users
