@@ -158,8 +158,8 @@ class Pages:
             status = self.supervisor.status()
             return [*status.approvals, *status.questions]
         with JournalReader.open(self.journal, pictures=False) as reader:
-            lines = [line for line in reader.tasks() if line.ended is None]
-            histories = [history_of(reader.rows(line.id)) for line in lines[-_MOST_READ:]]
+            unfinished_tasks = reader.page(TaskFilter(outcomes=frozenset({None})), limit=_MOST_READ).tasks
+            histories = [history_of(reader.rows(line.id)) for line in unfinished_tasks]
         return [ask for history in histories if history is not None for ask in history.waiting]
 
     def health(self) -> str:
