@@ -69,6 +69,9 @@ _ASKING = {
 }
 """The events after which other requests are open."""
 
+_GIVEN_UP = "its submitter has given it up"
+"""The reason of a cancel for work of which its submitter has deleted all that it said."""
+
 
 class ServedWork:
     """The subtasks of other machines that this one does.
@@ -313,7 +316,7 @@ class ServedWork:
         while signals.paused and signals.cancel is None:
             entry = await self._signals_of[self._signals_key(task)].get()
             if entry.value is None:
-                return signals.model_copy(update={"cancel": "its submitter has given it up"})
+                return signals.model_copy(update={"cancel": _GIVEN_UP})
             signals = TaskSignals.model_validate_json(entry.value)
         return signals
 
@@ -341,8 +344,9 @@ class ServedWork:
                 cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
                 return _not_begun(task, Outcome.FAILED, cause)
             return None if signals is None and handle.done() else handle
-        if signals is not None and signals.cancel is not None:
-            return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
+        reason = _GIVEN_UP if signals is None else signals.cancel  # it is delivered again after its end here
+        if reason is not None:
+            return _not_begun(task, Outcome.CANCELLED, Cause(reason=reason))
         try:
             task = await self._accepted(task)
             paths = await self._files.take_in(sent_by(files, _submitter(task), task.id), task.id)

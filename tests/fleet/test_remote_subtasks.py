@@ -299,6 +299,23 @@ def test_cancel_while_the_machine_is_away_begins_nothing_there(fleet):
     assert [text for _, _, text in surface.effects] == ["known"]
 
 
+def test_cancelled_work_that_is_delivered_again_is_not_begun(fleet):
+    surface, engine = MemoryServer(MemoryServer.window("finance-3")), MemoryEngine(fleet.hub, "finance-3")
+    first = fleet.machine("finance-3", surface=surface, app=worker)
+    here = fleet.machine("desk", serves=False)
+    assert fleet.submit(here, lone(REMOTE_WINDOW, request="known")).result(PATIENCE).ok
+    first.stop()
+    handle = here.submit(lone(REMOTE_WINDOW, request="late"))
+    works = wait_for(lambda: tuple(fleet.hub.queues["finance-3"]))
+    assert handle.cancel("too late")
+    again = fleet.machine("finance-3", surface=surface, app=worker, engine=engine)
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    deliver_again(fleet, engine, works)
+    wait_for(lambda: not fleet.hub.queues["finance-3"] and not live_keys(fleet.hub))
+    assert [text for _, _, text in surface.effects] == ["known"]
+    assert again.status().tasks == ()
+
+
 def test_submitter_that_restarts_gets_the_result_once(fleet, until):
     surface = MemoryServer(MemoryServer.window("finance-3"))
     fleet.machine("finance-3", surface=surface, app=lambda request: append("one") if request.step == 1 else ASK)
@@ -427,6 +444,11 @@ def end_and_deliver_again(fleet, here, engine):
     handle = here.submit(lone(REMOTE_WINDOW, request="sum"))
     works = wait_for(lambda: tuple(fleet.hub.queues["finance-3"]))
     assert handle.result(PATIENCE).ok
+    deliver_again(fleet, engine, works)
+
+
+def deliver_again(fleet, engine, works):
+    """Deliver the work of a subtask that is over once more."""
     wait_for(lambda: not fleet.hub.queues["finance-3"] and not live_keys(fleet.hub))
     for work in works:
         work.due = 0.0
