@@ -243,23 +243,30 @@ class ServedWork:
         """
         while not self._is_draining:
             await self._slots.acquire()
-            delivery = await self._received()
-            if self._is_draining:  # since the wait for it began
-                await delivery.give_back()
-                return
             work: asyncio.Task[None] | None = None
             try:
-                async with self._taking:
-                    work = await self._take(delivery)
-            except SupervisorStoppedError:
-                raise
-            except Exception:  # an edge: one piece of work must not end the others
-                _log.exception("work from the machine %s can't be begun; it is delivered again", delivery.sender)
-            finally:
+                delivery = await self._received()
+                if self._is_draining:  # since the wait for it began
+                    with contextlib.suppress(EngineAwayError):  # it is delivered again in any case
+                        await delivery.give_back()
+                    return
+                work = await self._taken(delivery)
+            finally:  # also if this is ended, to begin anew
                 if work is None:
                     self._slots.release()
             if work is not None:
                 work.add_done_callback(lambda _: self._slots.release())
+
+    async def _taken(self, delivery: Delivery) -> asyncio.Task[None] | None:
+        """Begin a piece of work; None if that fails, or it is over already."""
+        try:
+            async with self._taking:
+                return await self._take(delivery)
+        except SupervisorStoppedError:
+            raise
+        except Exception:  # an edge: one piece of work must not end the others
+            _log.exception("work from the machine %s can't be begun; it is delivered again", delivery.sender)
+            return None
 
     async def _received(self) -> Delivery:
         """Wait for work, while this machine holds its name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sqlite3
@@ -436,6 +437,27 @@ def test_delivery_that_the_server_has_forgotten_does_not_block_others(fleet, mon
         assert unanswered.wait(PATIENCE)
         unanswered.clear()
         assert here.submit(lone(REMOTE_WINDOW, request=f"new {number}")).result(PATIENCE).ok
+
+
+class FullDisk(MemoryEngine):
+    """A machine's connection that can't tell its targets at first."""
+
+    failures = 3
+
+    async def put(self, bucket, key, value):
+        """Set a key's value."""
+        if key == "finance-3.targets" and self.failures:
+            self.failures -= 1
+            await asyncio.sleep(0.05)  # the next work is waited for by then
+            raise OSError("no space left on device")
+        return await super().put(bucket, key, value)
+
+
+def test_machine_has_all_its_slots_after_errors(fleet, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._fleet_link._RETRY_SECONDS", 0.01)
+    fleet.machine("finance-3", app=worker, engine=FullDisk(fleet.hub, "finance-3"), fleet={"slots": 1})
+    here = fleet.machine("desk", serves=False)
+    assert fleet.submit(here, lone(REMOTE_WINDOW)).result(PATIENCE).ok
 
 
 def end_and_deliver_again(fleet, here, engine):
