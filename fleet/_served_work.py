@@ -122,6 +122,8 @@ class ServedWork:
         """Events that are set when other requests of a task may be open, by its id."""
         self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
         """What submitters said that is still to be done, by the keys of their tasks."""
+        self._signals_read: dict[str, int] = {}
+        """The revisions of what was read of them."""
         self._begin_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The locks that are held while a task is begun, by its target."""
         self._taking = asyncio.Lock()
@@ -321,7 +323,7 @@ class ServedWork:
     async def _resumed(self, task: Task, signals: TaskSignals) -> TaskSignals:
         """Wait while the submitter pauses a task that has not begun."""
         while signals.paused and signals.cancel is None:
-            entry = await self._signals_of[self._signals_key(task)].get()
+            entry = await self._newer_signals(task)
             if entry.value is None:
                 return signals.model_copy(update={"cancel": _GIVEN_UP})
             signals = TaskSignals.model_validate_json(entry.value)
@@ -419,6 +421,7 @@ class ServedWork:
         self._asked.pop(task.id, None)
         self._settled.forget(task.id)
         self._signals_of.pop(self._signals_key(task), None)
+        self._signals_read.pop(self._signals_key(task), None)
 
     async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery, order: WorkOrder) -> None:
         """Keep a delivery while its work goes on, then remove it."""
@@ -483,8 +486,18 @@ class ServedWork:
         """
         self._signals_of.setdefault(self._signals_key(task), asyncio.Queue())
         entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
-        value = None if entry is None else entry.value
-        return None if value is None else TaskSignals.model_validate_json(value)
+        if entry is None or entry.value is None:
+            return None
+        self._signals_read[self._signals_key(task)] = entry.revision
+        return TaskSignals.model_validate_json(entry.value)
+
+    async def _newer_signals(self, task: Task) -> BucketEntry:
+        """Wait for what a submitter says after what was read: the watch may come to that later."""
+        key = self._signals_key(task)
+        while True:
+            entry = await self._signals_of[key].get()
+            if entry.revision > self._signals_read.get(key, 0):
+                return entry
 
     async def _watch_signals(self) -> None:
         """Take what submitters say.
@@ -503,7 +516,7 @@ class ServedWork:
         if signals is not None:
             await asyncio.to_thread(obey.follow, signals)
         while True:
-            entry = await self._signals_of[self._signals_key(task)].get()
+            entry = await self._newer_signals(task)
             if entry.value is not None:
                 await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
 
