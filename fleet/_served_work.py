@@ -47,11 +47,11 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable
 
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
-    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine, StoredFile
+    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine
     from callboard.fleet._obedience import Submitting
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
@@ -314,7 +314,7 @@ class ServedWork:
             signals = await self._resumed(task, signals)
         new_lock = asyncio.Lock()
         async with self._begin_locks.setdefault(task.target, new_lock) if task.target else new_lock:
-            begun = await self._begun(task, order.files, signals)
+            begun = await self._begun(order, signals)
         if isinstance(begun, TaskResult):
             await self._tell_not_begun(task, begun, claim)
         elif begun is not None:
@@ -339,26 +339,27 @@ class ServedWork:
             return None
         return order
 
-    async def _begun(
-        self, task: Task, files: Mapping[str, StoredFile], signals: TaskSignals | None
-    ) -> TaskHandle[Any] | TaskResult | None:
+    async def _begun(self, order: WorkOrder, signals: TaskSignals | None) -> TaskHandle[Any] | TaskResult | None:
         """Submit a task, unless it is known or was cancelled before.
 
         Returns:
             Its handle; its result if it is not begun; None if it is over, and its submitter has the result.
         """
+        task = order.task
         with contextlib.suppress(UnknownTaskError):
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
             if not _is_same_work(handle.task, task):
                 cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
                 return _not_begun(task, Outcome.FAILED, cause)
             return None if signals is None and handle.done() else handle
-        reason = _GIVEN_UP if signals is None else signals.cancel  # it is delivered again after its end here
+        reason = None if signals is None else signals.cancel
+        if signals is None and order.claim is None:  # it is delivered again after its end; else its claim tells that
+            reason = _GIVEN_UP
         if reason is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=reason))
         try:
             task = await self._accepted(task)
-            paths = await self._files.take_in(sent_by(files, _submitter(task), task.id), task.id)
+            paths = await self._files.take_in(sent_by(order.files, _submitter(task), task.id), task.id)
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
