@@ -47,11 +47,11 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable
 
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
-    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine, StoredFile
+    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine
     from callboard.fleet._obedience import Submitting
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
@@ -68,6 +68,9 @@ _ASKING = {
     EventName.APPROVAL_ANSWERED,
 }
 """The events after which other requests are open."""
+
+_GIVEN_UP = "its submitter has given it up"
+"""The reason of a cancel for work of which its submitter has deleted all that it said."""
 
 
 class ServedWork:
@@ -119,6 +122,8 @@ class ServedWork:
         """Events that are set when other requests of a task may be open, by its id."""
         self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
         """What submitters said that is still to be done, by the keys of their tasks."""
+        self._signals_read: dict[str, int] = {}
+        """The revisions of what was read of them."""
         self._begin_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The locks that are held while a task is begun, by its target."""
         self._taking = asyncio.Lock()
@@ -240,23 +245,30 @@ class ServedWork:
         """
         while not self._is_draining:
             await self._slots.acquire()
-            delivery = await self._received()
-            if self._is_draining:  # since the wait for it began
-                await delivery.give_back()
-                return
             work: asyncio.Task[None] | None = None
             try:
-                async with self._taking:
-                    work = await self._take(delivery)
-            except SupervisorStoppedError:
-                raise
-            except Exception:  # an edge: one piece of work must not end the others
-                _log.exception("work from the machine %s can't be begun; it is delivered again", delivery.sender)
-            finally:
+                delivery = await self._received()
+                if self._is_draining:  # since the wait for it began
+                    with contextlib.suppress(EngineAwayError):  # it is delivered again in any case
+                        await delivery.give_back()
+                    return
+                work = await self._taken(delivery)
+            finally:  # also if this is ended, to begin anew
                 if work is None:
                     self._slots.release()
             if work is not None:
                 work.add_done_callback(lambda _: self._slots.release())
+
+    async def _taken(self, delivery: Delivery) -> asyncio.Task[None] | None:
+        """Begin a piece of work; None if that fails, or it is over already."""
+        try:
+            async with self._taking:
+                return await self._take(delivery)
+        except SupervisorStoppedError:
+            raise
+        except Exception:  # an edge: one piece of work must not end the others
+            _log.exception("work from the machine %s can't be begun; it is delivered again", delivery.sender)
+            return None
 
     async def _received(self) -> Delivery:
         """Wait for work, while this machine holds its name."""
@@ -302,7 +314,7 @@ class ServedWork:
             signals = await self._resumed(task, signals)
         new_lock = asyncio.Lock()
         async with self._begin_locks.setdefault(task.target, new_lock) if task.target else new_lock:
-            begun = await self._begun(task, order.files, signals)
+            begun = await self._begun(order, signals)
         if isinstance(begun, TaskResult):
             await self._tell_not_begun(task, begun, claim)
         elif begun is not None:
@@ -311,9 +323,9 @@ class ServedWork:
     async def _resumed(self, task: Task, signals: TaskSignals) -> TaskSignals:
         """Wait while the submitter pauses a task that has not begun."""
         while signals.paused and signals.cancel is None:
-            entry = await self._signals_of[self._signals_key(task)].get()
+            entry = await self._newer_signals(task)
             if entry.value is None:
-                return signals.model_copy(update={"cancel": "its submitter has given it up"})
+                return signals.model_copy(update={"cancel": _GIVEN_UP})
             signals = TaskSignals.model_validate_json(entry.value)
         return signals
 
@@ -327,25 +339,27 @@ class ServedWork:
             return None
         return order
 
-    async def _begun(
-        self, task: Task, files: Mapping[str, StoredFile], signals: TaskSignals | None
-    ) -> TaskHandle[Any] | TaskResult | None:
+    async def _begun(self, order: WorkOrder, signals: TaskSignals | None) -> TaskHandle[Any] | TaskResult | None:
         """Submit a task, unless it is known or was cancelled before.
 
         Returns:
             Its handle; its result if it is not begun; None if it is over, and its submitter has the result.
         """
+        task = order.task
         with contextlib.suppress(UnknownTaskError):
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
             if not _is_same_work(handle.task, task):
                 cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
                 return _not_begun(task, Outcome.FAILED, cause)
             return None if signals is None and handle.done() else handle
-        if signals is not None and signals.cancel is not None:
-            return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
+        reason = None if signals is None else signals.cancel
+        if signals is None and order.claim is None:  # it is delivered again after its end; else its claim tells that
+            reason = _GIVEN_UP
+        if reason is not None:
+            return _not_begun(task, Outcome.CANCELLED, Cause(reason=reason))
         try:
             task = await self._accepted(task)
-            paths = await self._files.take_in(sent_by(files, _submitter(task), task.id), task.id)
+            paths = await self._files.take_in(sent_by(order.files, _submitter(task), task.id), task.id)
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
@@ -408,6 +422,7 @@ class ServedWork:
         self._asked.pop(task.id, None)
         self._settled.forget(task.id)
         self._signals_of.pop(self._signals_key(task), None)
+        self._signals_read.pop(self._signals_key(task), None)
 
     async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery, order: WorkOrder) -> None:
         """Keep a delivery while its work goes on, then remove it."""
@@ -472,8 +487,18 @@ class ServedWork:
         """
         self._signals_of.setdefault(self._signals_key(task), asyncio.Queue())
         entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
-        value = None if entry is None else entry.value
-        return None if value is None else TaskSignals.model_validate_json(value)
+        if entry is None or entry.value is None:
+            return None
+        self._signals_read[self._signals_key(task)] = entry.revision
+        return TaskSignals.model_validate_json(entry.value)
+
+    async def _newer_signals(self, task: Task) -> BucketEntry:
+        """Wait for what a submitter says after what was read: the watch may come to that later."""
+        key = self._signals_key(task)
+        while True:
+            entry = await self._signals_of[key].get()
+            if entry.revision > self._signals_read.get(key, 0):
+                return entry
 
     async def _watch_signals(self) -> None:
         """Take what submitters say.
@@ -492,7 +517,7 @@ class ServedWork:
         if signals is not None:
             await asyncio.to_thread(obey.follow, signals)
         while True:
-            entry = await self._signals_of[self._signals_key(task)].get()
+            entry = await self._newer_signals(task)
             if entry.value is not None:
                 await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
 
