@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import importlib.metadata
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakValueDictionary
 
 from callboard.config import HostLog
 from callboard.fleet._claims import refuse_claimed, start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
-from callboard.fleet._narrowed_orders import check_sender, matches, narrowed, refused_targets
+from callboard.fleet._narrowed_orders import check_sender, is_foreign_id, matches, narrowed, refused_targets
 from callboard.fleet._obedience import Obedience
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._settled_requests import SettledRequests
@@ -30,6 +30,7 @@ from callboard.fleet._work_messages import (
     discard_packed,
     pack,
     signals_key,
+    task_id_in,
     told_key,
     unpack,
 )
@@ -44,6 +45,7 @@ from callboard.messages import (
     SupervisorStoppedError,
     TaskResult,
     UnknownTaskError,
+    reason_of,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +60,11 @@ if TYPE_CHECKING:
     from callboard.fleet._work_messages import Request
     from callboard.messages import Fact, Target, Task, Value
 
+    _Begun = TaskHandle[Any] | TaskResult | None
+
 _log = HostLog()
+
+_UNKNOWN: Final = "unknown"
 
 _ASKING = {
     EventName.RUN_RECOVERED,  # the machine may have stopped between a request and its publication
@@ -124,6 +130,8 @@ class ServedWork:
         """What submitters said that is still to be done, by the keys of their tasks."""
         self._signals_read: dict[str, int] = {}
         """The revisions of what was read of them."""
+        self._held_works: set[asyncio.Task[Any]] = set()
+        """The work that is paused, and has not begun."""
         self._begin_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The locks that are held while a task is begun, by its target."""
         self._taking = asyncio.Lock()
@@ -178,10 +186,15 @@ class ServedWork:
                 await asyncio.sleep(0 if self._own_name.is_held.is_set() else BEAT_SECONDS / 4)
 
     async def drain(self) -> None:
-        """Begin no more work, and wait for the begun."""
+        """Begin no more work, and wait for the begun.
+
+        Work that is paused, and has not begun, is given back.
+        """
         self._is_draining = True
         async with self._taking:  # work that is begun just now
             pass
+        for work in tuple(self._held_works):
+            work.cancel()
         while self._works:
             await asyncio.wait(tuple(self._works.values()))
 
@@ -314,16 +327,26 @@ class ServedWork:
             signals = await self._resumed(task, signals)
         new_lock = asyncio.Lock()
         async with self._begin_locks.setdefault(task.target, new_lock) if task.target else new_lock:
-            begun = await self._begun(order, signals)
+            begun, signals = await self._begun(order, signals)
         if isinstance(begun, TaskResult):
             await self._tell_not_begun(task, begun, claim)
         elif begun is not None:
             await self._do(task, begun, signals)
 
     async def _resumed(self, task: Task, signals: TaskSignals) -> TaskSignals:
-        """Wait while the submitter pauses a task that has not begun."""
+        """Wait while the submitter pauses a task that has not begun.
+
+        A machine that drains gives its work back meanwhile.
+        """
+        work = asyncio.current_task()
         while signals.paused and signals.cancel is None:
-            entry = await self._newer_signals(task)
+            if self._is_draining or work is None:
+                raise asyncio.CancelledError
+            self._held_works.add(work)
+            try:
+                entry = await self._newer_signals(task)
+            finally:
+                self._held_works.discard(work)
             if entry.value is None:
                 return signals.model_copy(update={"cancel": _GIVEN_UP})
             signals = TaskSignals.model_validate_json(entry.value)
@@ -336,15 +359,58 @@ class ServedWork:
             check_sender(order.task, delivery.sender)
         except (ValueError, DamagedFileError) as error:
             _log.error("work from the machine %s is dropped: %s", delivery.sender, error)
+            await self._tell_unreadable(delivery, error)
             return None
         return order
 
-    async def _begun(self, order: WorkOrder, signals: TaskSignals | None) -> TaskHandle[Any] | TaskResult | None:
+    async def _tell_unreadable(self, delivery: Delivery, error: Exception) -> None:
+        """Tell a submitter that its order can't be read, if it can be told which one it is."""
+        task_id = task_id_in(delivery.body)
+        if is_foreign_id(task_id):
+            cause = Cause(reason=f"the machine {self._name} can't read its order: {reason_of(error)}")
+            result = TaskResult(task_id=task_id, outcome=Outcome.ERROR, causes=(cause,), rounds=0)
+            key = told_key(delivery.sender, self._name, task_id)
+            body = WorkResult(result=result).model_dump_json().encode()
+            await repeat(lambda: self._engine.put(Bucket.RESULTS, key, body))
+
+    async def _begun(self, order: WorkOrder, signals: TaskSignals | None) -> tuple[_Begun, TaskSignals | None]:
         """Submit a task, unless it is known or was cancelled before.
 
         Returns:
-            Its handle; its result if it is not begun; None if it is over, and its submitter has the result.
+            Its handle; its result if it is not begun; None if it is over, and its submitter has the result. Then all
+            that its submitter has said.
         """
+        known = await self._known(order, signals)
+        if known != _UNKNOWN:
+            return known, signals
+        task = order.task
+        try:
+            accepted_task = await self._accepted(task)
+            paths = await self._files.take_in(sent_by(order.files, _submitter(task), task.id), task.id)
+        except SupervisorStoppedError:
+            raise
+        except (CallboardError, ValueError, OSError) as error:
+            return _not_begun(task, Outcome.FAILED, *Cause.chain(error)), signals
+        signals = await self._said_meanwhile(task, signals)
+        if signals is not None and signals.cancel is not None:
+            return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel)), signals
+        given_task = self._files.with_files(accepted_task, paths, self._name)
+        try:
+            return await asyncio.to_thread(self._submitting.submit, given_task), signals
+        except (SupervisorStoppedError, JournalError):
+            raise  # as a timeout: it may have been taken, and is known then when it is delivered again
+        except (CallboardError, ValueError) as error:
+            return _not_begun(task, Outcome.FAILED, *Cause.chain(error)), signals
+
+    async def _said_meanwhile(self, task: Task, signals: TaskSignals | None) -> TaskSignals | None:
+        """Return all that a submitter has said, after waits for other work and for files."""
+        last = await self._signals(task)
+        if last is None:
+            return None if signals is None else signals.model_copy(update={"cancel": _GIVEN_UP})
+        return await self._resumed(task, last)
+
+    async def _known(self, order: WorkOrder, signals: TaskSignals | None) -> _Begun | Literal["unknown"]:
+        """Return an earlier delivery's task, or the end of one that was cancelled."""
         task = order.task
         with contextlib.suppress(UnknownTaskError):
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
@@ -357,19 +423,7 @@ class ServedWork:
             reason = _GIVEN_UP
         if reason is not None:
             return _not_begun(task, Outcome.CANCELLED, Cause(reason=reason))
-        try:
-            task = await self._accepted(task)
-            paths = await self._files.take_in(sent_by(order.files, _submitter(task), task.id), task.id)
-        except SupervisorStoppedError:
-            raise
-        except (CallboardError, ValueError, OSError) as error:
-            return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
-        try:
-            return await asyncio.to_thread(self._submitting.submit, self._files.with_files(task, paths, self._name))
-        except (SupervisorStoppedError, JournalError):
-            raise  # as a timeout: it may have been taken, and is known then when it is delivered again
-        except (CallboardError, ValueError) as error:
-            return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
+        return _UNKNOWN
 
     async def _accepted(self, task: Task) -> Task:
         """Return a task under the terms of this machine.
@@ -430,7 +484,10 @@ class ServedWork:
             if not (await asyncio.wait({work}, timeout=BEAT_SECONDS))[0]:
                 with contextlib.suppress(EngineAwayError):
                     await delivery.keep()
-        if not work.cancelled() and work.exception() is None:
+        if work.cancelled() and self._is_draining:
+            with contextlib.suppress(EngineAwayError):
+                await delivery.give_back()
+        elif not work.cancelled() and work.exception() is None:
             await self._done(delivery, order)
 
     async def _done(self, delivery: Delivery, order: WorkOrder | None = None) -> None:

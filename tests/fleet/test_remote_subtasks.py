@@ -729,3 +729,43 @@ def test_drain_waits_for_begun_work_and_begins_no_more(fleet):
         assert [line.request for line in reader.tasks()] == ["first"]
     fleet.machine("finance-3", app=worker)
     assert second.result(PATIENCE).ok
+
+
+def test_machine_that_drains_gives_paused_work_back_before_its_begin(fleet):
+    surface, requests = MemoryServer(MemoryServer.window("finance-3")), []
+
+    def there(request):
+        requests.append(request.request)
+        return worker(request)
+
+    served = fleet.machine("finance-3", surface=surface, app=there)
+    here = fleet.machine("desk", serves=False)
+    wait_for(lambda: [target for target in here.targets() if target.machine])
+    served.stop()
+    handle = here.submit(lone(REMOTE_WINDOW, request="sum"))
+    wait_for(lambda: fleet.hub.queues["finance-3"])
+    handle.pause()
+    wait_for(lambda: any(b'"paused":true' in (entry.value or b"") for entry in fleet.hub.entries.values()))
+    back = fleet.machine("finance-3", surface=surface, app=there)
+    wait_for(lambda: running(fleet, "finance-3"))
+    assert back.drain(PATIENCE)
+    back.stop()
+    assert (requests, len(fleet.hub.queues["finance-3"])) == ([], 1)
+    fleet.machine("finance-3", surface=surface, app=there)
+    assert handle.resume()
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["sum"]
+
+
+def test_order_that_can_not_be_read_ends_its_subtask(fleet):
+    served = fleet.machine("finance-3", app=worker)
+    here = fleet.machine("desk", serves=False)
+    wait_for(lambda: [target for target in here.targets() if target.machine])
+    served.stop()
+    handle = here.submit(lone(REMOTE_WINDOW))
+    (work,) = wait_for(lambda: tuple(fleet.hub.queues["finance-3"]))
+    work.body = json.dumps({**json.loads(work.body), "of_a_later_version": 1}).encode()
+    fleet.machine("finance-3", app=worker)
+    result = handle.result(PATIENCE)
+    assert result.outcome is Outcome.ERROR
+    assert result.causes[0].reason.startswith("the machine finance-3 can't read its order: ")
