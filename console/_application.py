@@ -120,6 +120,7 @@ class _Console:
             Route("/health", self._part(lambda *_: self._pages.health())),
             Route("/tasks/{task_id}", self._part(self._task)),
             Route("/tasks/{task_id}/runs/{run_id}", self._part(self._run)),
+            Route("/tasks/{task_id}/policy", self._rulings, methods=["POST"]),
             Route("/tasks/{task_id}/{verb:str}", self._change, methods=["POST"]),
             Route("/tasks/{task_id}/requests/{request_id}", self._answer, methods=["POST"]),
             Route("/pictures/{digest}", self._picture),
@@ -182,6 +183,12 @@ class _Console:
         last = request.headers.get("last-event-id", "")
         feed = event_feed(self._pages.journal, int(last) if last.isdecimal() else None)
         return StreamingResponse(feed, media_type="text/event-stream")
+
+    async def _rulings(self, request: Request) -> Response:
+        """Return the verdicts of other rules on the actions of a task."""
+        _session(request)
+        rules = str((await _body(request)).get("rules", ""))
+        return HTMLResponse(await anyio.to_thread.run_sync(self._pages.rulings, request.path_params["task_id"], rules))
 
     async def _change(self, request: Request) -> Response:
         """Cancel, pause or resume a task."""

@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
 from callboard.console._english import TEXTS
+from callboard.console._other_rules import other_rulings, rules_in
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import SCALE, digest_of, pretty, task_view
 from callboard.history import calls_of, described, history_of, numbered, used
@@ -147,6 +148,15 @@ class Pages:
         ]
         address = history.agents.get(run_id, "")
         return self.render("machine.html", drawing=state_drawing(address, moves), address=address)
+
+    def rulings(self, task_id: str, text: str) -> str:
+        """Return the verdicts of other rules on a task's actions.
+
+        Raises:
+            UnreadableRulesError: If the text has no rules.
+        """
+        rules = rules_in(text)
+        return self.render("rulings.html", rulings=other_rulings(self.history(task_id), rules))
 
     def waiting(self, session: SignIn) -> str:
         """Return the page of the requests that wait for a person."""

@@ -256,6 +256,20 @@ def test_task_shows_its_steps_calls_and_states(opened, page):
     expect(page.locator("[data-entry]:visible")).to_have_count(1)
 
 
+def test_other_rules_are_tried_on_recorded_actions(opened, page):
+    office = opened(app=appends)
+    handle = office.supervisor.submit(lone(request="the text"))
+    handle.result(PATIENCE)
+    page.goto(f"{office.origin}/tasks/{handle.task_id}")
+    page.get_by_text("What would other rules have said?").click()
+    page.get_by_role("textbox").fill("- {verdict: deny, tool: append, reason: no texts}")
+    page.get_by_role("button", name="Show their verdicts").click()
+    expect(page.locator(".rulings tbody tr")).to_contain_text("no texts")
+    page.get_by_role("textbox").fill("[")
+    page.get_by_role("button", name="Show their verdicts").click()
+    expect(page.get_by_role("alert")).to_contain_text("the rules are no YAML")
+
+
 def test_page_goes_on_after_the_server_was_restarted(opened, office, page):
     started = opened(app=appends)
     started.server.stop()
