@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import json
-import logging
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from callboard.config import HostLog
 from callboard.console._english import TEXTS
 from callboard.console._event_feed import event_feed
 from callboard.console._guard import SIGN_IN_PATH, Guard, mounted_at, person_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from callboard.console._sign_in import SignIn
     from callboard.supervisor import Supervisor
 
-_LOG = logging.getLogger("callboard.console")
+_log = HostLog()
 _UNREADABLE = (ArithmeticError, LookupError, TypeError, ValueError)
 """The errors of facts that no version of this program writes."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -153,7 +153,7 @@ class _Console:
             except CallboardError:
                 raise
             except _UNREADABLE as error:
-                _LOG.warning("the journal has facts that can't be shown", exc_info=error)
+                _log.warning("the journal has facts that can't be shown", exc_info=error)
                 return PlainTextResponse(TEXTS["unreadable"], 409)
 
         return respond

@@ -10,6 +10,7 @@ import sqlite3
 import pytest
 
 from callboard.console import ConsoleServer
+from callboard.console._pages import Pages
 from support import FINISH, PATIENCE, lone, wait_for
 
 SECRET_REQUEST = "pay the invoice of Ann"
@@ -268,3 +269,10 @@ def test_damaged_journal_is_told(opened):
     assert status == 409
     assert "Traceback" not in body
     assert "journal" in body
+
+
+def test_copied_text_has_one_line(tmp_path):
+    pages = Pages(tmp_path / "journal.db", None)
+    template = pages._templates.from_string('{% import "parts.html" as parts %}{{ parts.copied(name) }}')  # noqa: SLF001
+    html = template.render(name='a\nrm -rf .\r\x1b[2J"><script>')
+    assert 'data-copy="a\\nrm -rf .\\r\\x1b[2J&#34;&gt;&lt;script&gt;"' in html
