@@ -185,6 +185,17 @@ def test_body_of_deep_lists_is_refused(opened):
     assert opened.ask("/tasks/t-1/requests/r", method="POST", body=body, headers=opened.sign_in())[0] == 400
 
 
+def test_body_that_does_not_come_is_given_up(opened, monkeypatch):
+    monkeypatch.setattr("callboard.console._application._BODY_SECONDS", 0.01)
+    connection = http.client.HTTPConnection("127.0.0.1", opened.server.port, timeout=PATIENCE)
+    connection.putrequest("POST", "/tasks/t-1/requests/r")
+    for name, value in {**opened.sign_in(), "content-length": "10"}.items():
+        connection.putheader(name, value)
+    connection.endheaders(b"{")
+    with contextlib.closing(connection), connection.getresponse() as response:
+        assert response.status == 408
+
+
 def test_cookies_of_other_programs_lock_no_person_out(opened):
     session = opened.sign_in()
     name = session["cookie"].partition("=")[0]
