@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import hmac
 import json
@@ -16,30 +18,36 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from callboard.config import HostLog
 from callboard.console._english import TEXTS
 from callboard.console._event_feed import event_feed
-from callboard.console._guard import SIGN_IN_PATH, Guard
-from callboard.console._pages import STATIC, Pages
+from callboard.console._guard import SIGN_IN_PATH, Guard, mounted_at, person_of
+from callboard.console._pages import STATIC, Pages, number_in
 from callboard.console._sign_in import SESSION_SECONDS, SignIns, key_beside
 from callboard.messages import CallboardError, NotWaitingError, SettingsError, UnknownTaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from starlette.requests import Request
 
+    from callboard.console._guard import Person
     from callboard.console._sign_in import SignIn
     from callboard.supervisor import Supervisor
 
+_log = HostLog()
+_UNREADABLE = (ArithmeticError, LookupError, TypeError, ValueError)
+"""The errors of facts that no version of this program writes."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_BODY = 100_000
 """The largest body of a request, in bytes: an answer to a question."""
+_BODY_SECONDS = 20.0
+_MOST_FEEDS = 64
+"""The most pages that follow the events at once; a further one is refused, and tries again."""
 
 
-def app(
-    supervisor: Supervisor, person: Callable[[Request], str | None], *, metrics_token: str | None = None
-) -> Starlette:
+def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = None) -> Starlette:
     """Make the console of a supervisor, to mount in a program with a sign-in of its own.
 
     The program ends it with the supervisor. It shows the supervisor's journal, and answers what waits for people.
@@ -47,7 +55,7 @@ def app(
     Args:
         supervisor: The supervisor; it needs a journal.
         person: Returns the name of the person who is signed in, from a request; None for nobody. It is recorded with
-            each answer.
+            each answer. It is called for each request, on the program's event loop, and may be a coroutine function.
         metrics_token: The bearer token with which ``/metrics`` may be read; None for no metrics. They need
             ``observe.metrics``.
 
@@ -72,7 +80,7 @@ def application(
     supervisor: Supervisor | None,
     sessions: SignIns,
     *,
-    person: Callable[[Request], str | None] | None = None,
+    person: Person | None = None,
     hosts: frozenset[str] = frozenset(),
     cookie_name: str = "callboard",
     user: str = "",
@@ -99,7 +107,9 @@ def application(
         metrics_token=metrics_token,
     )
     guard = Middleware(Guard, sessions=sessions, cookie_name=cookie_name, hosts=hosts, person=person)
-    return Starlette(routes=console.routes(), middleware=[guard], exception_handlers={CallboardError: _failed})
+    console_app = Starlette(routes=console.routes(), middleware=[guard], exception_handlers={CallboardError: _failed})
+    console_app.router.redirect_slashes = False
+    return console_app
 
 
 async def _failed(_request: Request, error: Exception) -> Response:
@@ -114,7 +124,7 @@ class _Console:
         pages: Pages,
         sessions: SignIns,
         *,
-        person: Callable[[Request], str | None] | None,
+        person: Person | None,
         cookie_name: str,
         user: str,
         metrics_token: str | None,
@@ -125,6 +135,7 @@ class _Console:
         self._cookie_name = cookie_name
         self._user = user
         self._metrics_token = metrics_token
+        self._feeds = 0
 
     def routes(self) -> list[Route | Mount]:
         """Return the addresses."""
@@ -137,12 +148,12 @@ class _Console:
             Route("/waiting", self._part(lambda _, session: self._pages.waiting(session))),
             Route("/health", self._part(lambda *_: self._pages.health())),
             Route("/tasks/{task_id}", self._part(self._task)),
-            Route("/tasks/{task_id}/runs/{run_id}", self._part(self._run)),
+            Route("/tasks/{task_id}/runs/{run_id:path}", self._part(self._run)),
             Route("/tasks/{task_id}/policy", self._rulings, methods=["POST"]),
             Route("/tasks/{task_id}/{verb:str}", self._change, methods=["POST"]),
             Route("/tasks/{task_id}/requests/{request_id}", self._answer, methods=["POST"]),
             Route("/pictures/{digest}", self._picture),
-            Route("/events", self._events),
+            Route("/events", self._events, methods=["GET"]),
         ]
 
     def _part(self, render: Callable[[Request, SignIn], str]) -> Callable[[Request], Any]:
@@ -150,10 +161,17 @@ class _Console:
 
         async def respond(request: Request) -> Response:
             if request.scope.get("callboard_frame"):
-                root = request.scope.get("root_path", "")
-                frame = functools.partial(self._pages.frame, root, has_sign_in=self._person is not None)
+                frame = functools.partial(
+                    self._pages.frame, mounted_at(request.scope), has_sign_in=self._person is not None
+                )
                 return HTMLResponse(await anyio.to_thread.run_sync(frame))
-            return HTMLResponse(await anyio.to_thread.run_sync(render, request, _session(request)))
+            try:
+                return HTMLResponse(await anyio.to_thread.run_sync(render, request, _session(request)))
+            except CallboardError:
+                raise
+            except _UNREADABLE as error:
+                _log.warning("the journal has facts that can't be shown", exc_info=error)
+                return PlainTextResponse(TEXTS["unreadable"], 409)
 
         return respond
 
@@ -167,7 +185,7 @@ class _Console:
         """Exchange a link, or the sign-in of the program that mounts this, for a session."""
         person: str | None = self._user
         if self._person is not None:
-            person = self._person(request)
+            person = await person_of(self._person, request)
         elif not self._sessions.use_link(str((await _body(request)).get("link", ""))):
             person = None
         if not person:
@@ -178,7 +196,7 @@ class _Console:
             self._cookie_name,
             cookie,
             max_age=int(SESSION_SECONDS),
-            path=request.scope.get("root_path", "") or "/",
+            path=mounted_at(request.scope) or "/",
             secure=request.url.scheme == "https",
             httponly=True,
             samesite="strict",
@@ -208,9 +226,19 @@ class _Console:
 
     async def _events(self, request: Request) -> Response:
         _session(request)
-        last = request.headers.get("last-event-id", "")
-        feed = event_feed(self._pages.journal, int(last) if last.isdecimal() else None)
-        return StreamingResponse(feed, media_type="text/event-stream")
+        if self._feeds >= _MOST_FEEDS:
+            raise HTTPException(503, TEXTS["many_pages"])
+        feed = event_feed(self._pages.journal, number_in(request.headers.get("last-event-id", "")))
+        return StreamingResponse(self._counted(feed), media_type="text/event-stream")
+
+    async def _counted(self, feed: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+        self._feeds += 1
+        try:
+            async with contextlib.aclosing(feed):
+                async for block in feed:
+                    yield block
+        finally:
+            self._feeds -= 1
 
     async def _rulings(self, request: Request) -> Response:
         """Return the verdicts of other rules on the actions of a task."""
@@ -283,13 +311,17 @@ async def _body(request: Request) -> Mapping[str, Any]:
         HTTPException: If it has none, or too much.
     """
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_BODY:
-            raise HTTPException(413)
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MOST_BODY:
+                    raise HTTPException(413)
+    except TimeoutError as error:
+        raise HTTPException(408) from error
     try:
         fields = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HTTPException(400) from error
     if not isinstance(fields, dict):
         raise HTTPException(400)

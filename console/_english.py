@@ -15,6 +15,8 @@ TEXTS = MappingProxyType(
         "signed_in": "signed in as",
         "sign_in_first": "You are not signed in here. Open the link that was printed when the console was started.",
         "sign_in_used": "This link was used, or is too old. Start the console again, or open its newer link.",
+        "unreadable": "This journal has facts that can't be shown. The log of this program says which.",
+        "many_pages": "Too many pages are open.",
         "sign_in_elsewhere": "Your sign-in has ended. Sign in again, and reload this page.",
         "loading": "Loading …",
         "lost": "No connection. It is tried again.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from callboard.journal import JournalReader
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from callboard.messages import Event
@@ -20,6 +20,8 @@ LOOK_SECONDS = 0.25
 _QUIET_LOOKS = 60
 """The number of looks without news after which a comment shows that the connection holds."""
 _MOST_AT_ONCE = 500
+_MOST_LOOKS = 2_400
+"""The number of looks after which a feed ends: the page signs in again, and continues."""
 
 
 class _Follower:
@@ -45,7 +47,7 @@ class _Follower:
             self._reader.close()
 
 
-async def event_feed(journal: Path, after_seq: int | None) -> AsyncIterator[bytes]:
+async def event_feed(journal: Path, after_seq: int | None) -> AsyncGenerator[bytes]:
     """Yield the events after a number, each with its number as its id.
 
     A browser that lost the connection continues after the last id that it has.
@@ -59,7 +61,7 @@ async def event_feed(journal: Path, after_seq: int | None) -> AsyncIterator[byte
         seq = await asyncio.to_thread(follower.last_seq) if after_seq is None else after_seq
         yield f"id: {seq}\nevent: ready\ndata: {{}}\n\n".encode()
         quiet_looks = 0
-        while True:
+        for _ in range(_MOST_LOOKS):
             events = await asyncio.to_thread(follower.changes, seq)
             for event in events:
                 yield _encoded(event)

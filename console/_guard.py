@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
+from callboard.network import AGENTS_PROXY
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from callboard.console._sign_in import SignIns
+
+    Person = Callable[[Request], str | Awaitable[str | None] | None]
 
 TOKEN_HEADER = "x-callboard-token"  # noqa: S105 - the name of a header
 SIGN_IN_PATH = "/session"
@@ -43,6 +47,7 @@ class Guard:
     """An ASGI application around the console's.
 
     - The name of the host must be one of ours, so that no site can give its own name to this address.
+    - Nothing is for a proxy: pages of agents' browsers reach this machine through one only.
     - What changes something must come from a page of the same origin.
     - Except for the frame of the page, which has no data, all needs a session: its cookie and its token.
     """
@@ -52,16 +57,18 @@ class Guard:
     cookie_name: str
     hosts: frozenset[str]
     """The names and ports by which it may be called; empty if the program that mounts it checks them."""
-    person: Callable[[Request], str | None] | None
+    person: Person | None
     """Returns who is signed in to the program that mounts it; None if the console has a sign-in of its own."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        refusal = self._refusal(scope, headers)
+        refusal = await self._refusal(scope, Headers(scope=scope))
         app = self.app if refusal is None else refusal
 
         async def send_with_headers(message: Message) -> None:
@@ -74,36 +81,62 @@ class Guard:
 
         await app(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
+    async def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
         """Return the response that refuses a request; None if it is allowed."""
         host = headers.get("host", "")
         if self.hosts and host.lower() not in self.hosts:
             return PlainTextResponse("this address is not the console's: use the link that was printed", 421)
-        path = scope["path"].removeprefix(scope.get("root_path", "")) or "/"
+        if AGENTS_PROXY in headers.get("via", ""):
+            return PlainTextResponse("agents may not use the console", 403)
         if scope["method"] not in _READING and not _is_same_origin(headers, host):
             return PlainTextResponse("only a page of the console may do this", 403)
+        path = _path_inside(scope)
         if path in _OPEN_PATHS or path.startswith("/static/"):
             return None
-        person = "" if self.person is None else self.person(Request(scope))
-        if person is None:
+        return await self._lacking_sign_in(scope, headers)
+
+    async def _lacking_sign_in(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
+        """Return the response to a request without a session, and note the session of another one."""
+        person = None if self.person is None else await person_of(self.person, Request(scope))
+        if self.person is not None and not person:
             return PlainTextResponse("sign in first", 401)
         token = headers.get(TOKEN_HEADER)
         if token is None and scope["method"] in _READING:
             scope["callboard_frame"] = True  # the frame of the page, which loads the rest with its token
             return None
-        session = self.sessions.find(_cookie(headers, self.cookie_name), token or "")
-        if session is None or person not in {"", session.person}:
+        found = (self.sessions.find(cookie, token or "") for cookie in _cookies(headers, self.cookie_name))
+        session = next(filter(None, found), None)
+        if session is None or person not in {None, session.person}:
             return PlainTextResponse("sign in first", 401)
         scope["callboard_session"] = session
         return None
 
 
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        cookies = SimpleCookie(headers.get("cookie", ""))
-    except CookieError:
-        return ""
-    return cookies[name].value if name in cookies else ""
+async def person_of(person: Person, request: Request) -> str | None:
+    """Return who is signed in to the program that mounts the console."""
+    name = person(request)
+    return await name if inspect.isawaitable(name) else name
+
+
+def mounted_at(scope: Scope) -> str:
+    """Return the path of the console in the program that mounts it, as it stands in addresses; empty for none."""
+    path = quote(scope.get("root_path", "").strip("/"))
+    return f"/{path}" if path else ""
+
+
+def _path_inside(scope: Scope) -> str:
+    """Return the path of a request inside the console, as its routes see it."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path.removeprefix(root) or "/" if path == root or path.startswith(f"{root}/") else path
+
+
+def _cookies(headers: Headers, name: str) -> Iterator[str]:
+    """Yield the values of a cookie, however other programs of this machine have set theirs."""
+    for part in ";".join(headers.getlist("cookie")).split(";"):
+        key, _, value = part.strip().partition("=")
+        if key == name:
+            yield value
 
 
 def _is_same_origin(headers: Headers, host: str) -> bool:
@@ -111,4 +144,4 @@ def _is_same_origin(headers: Headers, host: str) -> bool:
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site != "same-origin":
         return False
-    return origin is not None and urlsplit(origin).netloc.lower() == host.lower()
+    return bool(host) and origin is not None and origin.lower() in {f"http://{host}".lower(), f"https://{host}".lower()}

@@ -69,6 +69,7 @@ class Pages:
             described=described,
             used=used,
             zip=zip,
+            on_one_line=visible,
             counted=numbered,
             facts=_facts_of,
             before=lambda ask: digest_of(ask.before),
@@ -109,7 +110,7 @@ class Pages:
     def tasks(self, query: Mapping[str, str]) -> str:
         """Return the page of the tasks that fit a filter."""
         tasks = _filter_of(query)
-        before = int(query["before"]) if query.get("before", "").isdecimal() else None
+        before = number_in(query.get("before", ""))
         with JournalReader.open(self.journal) as reader:
             page, count, outcomes = reader.page(tasks, before=before), reader.count(tasks), reader.outcomes()
         names = [(outcome.value, outcomes.get(outcome, 0)) for outcome in Outcome if outcomes.get(outcome)]
@@ -126,8 +127,7 @@ class Pages:
     def task(self, session: SignIn, task_id: str, query: Mapping[str, str]) -> str:
         """Return the page of a task."""
         history = self.history(task_id)
-        until = int(query["until"]) if query.get("until", "").isdecimal() else None
-        view = task_view(history, time.time(), until=until)
+        view = task_view(history, time.time(), until=number_in(query.get("until", "")))
         return self.render(
             "task.html",
             view=view,
@@ -146,7 +146,9 @@ class Pages:
             for event in history.events
             if event.run_id == run_id and event.name is EventName.STATE_CHANGED
         ]
-        address = history.agents.get(run_id, "")
+        address = history.agents.get(run_id)
+        if address is None:
+            raise HTTPException(404, TEXTS["not_found"])
         return self.render("machine.html", drawing=state_drawing(address, moves), address=address)
 
     def rulings(self, task_id: str, text: str) -> str:
@@ -205,6 +207,12 @@ class Pages:
         return picture
 
 
+def number_in(text: str) -> int | None:
+    """Return the number in an address or a header; None if it has none that a journal could have."""
+    return int(text) if len(text) <= _MOST_DIGITS and text.isdecimal() else None
+
+
+_MOST_DIGITS = 15
 _UNFINISHED = "unfinished"
 _MOST_READ = 100
 """The most unfinished tasks whose requests are looked for in a journal."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 PORT = 8437
 """The usual port."""
+_MOST_CONNECTIONS = 256
+"""The most connections at once; a request on a further one is answered with 503."""
 _START_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
 
@@ -59,7 +61,14 @@ class ConsoleServer:
             user=getpass.getuser(),
         )
         config = uvicorn.Config(
-            console, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=1
+            console,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="callboard-console", daemon=True)

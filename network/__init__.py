@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from callboard._lazy_names import lazy_names
 from callboard.network._host_addresses import canonical_host
 from callboard.network._network_rules import EVERY_HOST, HTTP_PORT, HTTPS_PORT, HostRule, NetworkRules, Refusal
-from callboard.network._proxy_credentials import ProxyCredentials
+from callboard.network._proxy_credentials import AGENTS_PROXY, ProxyCredentials
 
 if TYPE_CHECKING:
     from callboard.network._context_proxy import ContextProxy
     from callboard.network._network_proxy import NetworkProxy, ProxyAccess, ProxyLimits
 
 __all__ = [
+    "AGENTS_PROXY",
     "EVERY_HOST",
     "HTTPS_PORT",
     "HTTP_PORT",

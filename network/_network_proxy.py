@@ -19,11 +19,12 @@ import hmac
 import ipaddress
 import secrets
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import h11
 
+from callboard.network._host_addresses import private_kind
 from callboard.network._network_rules import NetworkRules, Refusal
 from callboard.network._proxy_connection import ProxyConnection, UpstreamError, forward
 from callboard.network._proxy_credentials import ProxyCredentials
@@ -287,6 +288,7 @@ class _ClientSession:
                 access.on_refusal(addresses)
                 await self._client.answer(403, "Forbidden", f"Refused by the network rules.\n\n{addresses}")
                 return
+            target = replace(target, is_private=any(map(private_kind, addresses)))
             reader, writer = await self._proxy.connect(addresses, target.port)
             server = self._side(h11.CLIENT, reader, writer)
             try:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+AGENTS_PROXY = "callboard-agents"
+"""The name in the header Via of requests to private servers; a console refuses them."""
+
 
 @dataclass(eq=False, kw_only=True)
 class ProxyCredentials:

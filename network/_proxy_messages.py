@@ -14,6 +14,7 @@ import h11
 
 from callboard.network._host_addresses import canonical_host
 from callboard.network._network_rules import HTTP_PORT, HTTPS_PORT
+from callboard.network._proxy_credentials import AGENTS_PROXY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +40,8 @@ class RequestTarget:
     port: int
     path: str = ""
     """The path and query of a forwarded request; empty for a tunnel."""
+    is_private: bool = False
+    """Whether it is at a private address, such as one of this machine."""
 
     @property
     def default_ports(self) -> tuple[int, ...]:
@@ -103,9 +106,12 @@ def is_upgrade(message: h11.Request) -> bool:
 def forwarded_request(request: h11.Request, target: RequestTarget) -> h11.Request:
     """Build the request for the server.
 
-    It has its own path, Host and framing, and no header of the connection.
+    It has its own path, Host and framing, and no header of the connection. A private server is told that the request is
+    an agent's: a console refuses it.
     """
     headers = [(b"Host", target.authority.encode()), *_end_to_end(request, without=b"host")]
+    if target.is_private:
+        headers.append((b"Via", f"1.1 {AGENTS_PROXY}".encode()))
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         headers.append((b"Transfer-Encoding", b"chunked"))
     if is_upgrade(request):

@@ -148,7 +148,7 @@
     shown = path;
     finish(main);
     const heading = main.querySelector("h1");
-    document.title = heading ? `${heading.textContent.slice(0, 80)} · ${texts.title}` : texts.title;
+    document.title = `${heading ? heading.textContent.slice(0, 80) : path} · ${texts.title}`; // desktops refuse such windows
     for (const link of document.querySelectorAll("nav a")) {
       link.toggleAttribute("aria-current", new URL(link.href).pathname.replace(/\/$/, "") === location.pathname.replace(/\/$/, ""));
     }
@@ -185,6 +185,7 @@
   let lastId = "";
   async function follow() {
     for (let pause = 500; ; pause = Math.min(8000, pause * 2)) {
+      let hasEnded = false; // a feed ends now and then; only one that can't be opened again is lost
       try {
         const headers = lastId ? { "last-event-id": lastId } : {};
         const response = await call(inside("events"), { headers });
@@ -194,14 +195,14 @@
         pause = 250;
         for (let text = ""; ;) {
           const { value, done } = await reader.read();
-          if (done) break;
+          if (done) { hasEnded = true; break; }
           text += value;
           const blocks = text.split("\n\n");
           text = blocks.pop();
           for (const block of blocks) take(block);
         }
       } catch { if (!token()) return; }
-      connection.textContent = texts.lost;
+      if (!hasEnded) connection.textContent = texts.lost;
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }

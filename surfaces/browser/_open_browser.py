@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog
+from callboard.surfaces._console_windows import shows_console
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.browser._context_networks import ContextNetworks
 from callboard.surfaces.browser._held_browser import HeldBrowser
@@ -211,11 +212,14 @@ class OpenBrowser:
         if news:
             await asyncio.wait(news)
         unlisted = BLANK if isinstance(self._launch.profile, Path) else None
-        return [
+        tabs = [
             tab
             for page, tab in self._tabs.items()
             if not page.is_closed() and is_page(page.url) and (tab.owner or page.url != unlisted)
         ]
+        if self._launch.network is not None:  # the proxy is refused by each console
+            return tabs
+        return [tab for tab in tabs if not await _shows_console(tab)]
 
     async def tab(self, tab_id: str) -> Tab:
         """Return the tab with an id.
@@ -361,8 +365,24 @@ async def _reload(tab: Tab, url: str) -> None:
         await tab.run(tab.page.goto(url, wait_until="commit", timeout=_REOPEN_SECONDS * 1000))
 
 
+async def _shows_console(tab: Tab) -> bool:
+    """Return whether a tab shows the console: it is for people."""
+    from playwright.async_api import Error
+
+    try:
+        return shows_console([(await _target_info(tab.page))["title"]])
+    except Error:  # it is closed
+        return True
+
+
 async def _target_of(page: Page) -> str:
-    session = await page.context.new_cdp_session(page)
-    target: str = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
-    await session.detach()
+    target: str = (await _target_info(page))["targetId"]
     return target
+
+
+async def _target_info(page: Page) -> dict[str, Any]:
+    """Return the browser's facts of a page; no dialog delays them."""
+    session = await page.context.new_cdp_session(page)
+    facts: dict[str, Any] = (await session.send("Target.getTargetInfo"))["targetInfo"]
+    await session.detach()
+    return facts

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from callboard.messages import AgentKind, Box, Control, Effect, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces import current_call
+from callboard.surfaces._console_windows import shows_console
 from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect, tool
 from callboard.surfaces.desktop._keyboard_tools import KeyboardTools
@@ -167,7 +168,7 @@ class DesktopSurface(Server):
     def desktop(self, look: Look) -> Observation:
         """Observe the whole screen."""
         desktop = self._require_desktop()
-        windows = [window for window in desktop.screen.windows() if window.pid]
+        windows = [window for window in desktop.screen.windows() if window.pid and not shows_console([window.title])]
         width, height = desktop.screen.size
         window_ids = {running.pid: self._window(running).id for running in desktop.running()}
         shown_windows = {window_ids[window.pid]: window for window in windows if window.pid in window_ids}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.surfaces import committing
+from callboard.surfaces._console_windows import shows_console
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.desktop._accessible_programs import AccessiblePrograms
 from callboard.surfaces.desktop._calls import method, states
@@ -157,7 +158,7 @@ class OpenDesktop:
         for pid, titles in sorted(self.screen.processes().items()):
             marks = marks_of(pid, _MARKS)
             name = marks.get(_NAME) or command_name(pid)
-            if name and pid != os.getpid() and is_alive(pid):
+            if name and pid != os.getpid() and is_alive(pid) and not shows_console(titles):
                 owner = marks.get(_OWNER, "")
                 running_processes.append(Running(pid, _NOT_IN_NAMES.sub("-", name), tuple(titles), owner))
         with self._lock:

@@ -16,6 +16,7 @@ from Xlib.ext import composite, res
 from Xlib.protocol import event, rq
 
 from callboard.messages import Box
+from callboard.surfaces._console_windows import refuse_console
 from callboard.surfaces._tool_function import ToolError
 
 if TYPE_CHECKING:
@@ -111,8 +112,14 @@ class XScreen:
             return visible_windows
 
     def of_process(self, pid: int) -> list[XWindow]:
-        """List the visible windows of one process, the lowest first."""
-        return [window for window in self.windows() if window.pid == pid]
+        """List the visible windows of one process, the lowest first.
+
+        Raises:
+            ToolError: If one of them shows the console.
+        """
+        windows = [window for window in self.windows() if window.pid == pid]
+        refuse_console(window.title for window in windows)
+        return windows
 
     def processes(self) -> dict[int, list[str]]:
         """Return the titles of windows by process, including iconified windows."""

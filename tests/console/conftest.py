@@ -82,9 +82,12 @@ def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
         each.supervisor.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Give a browser."""
+    """Give a browser, until the end of a file.
+
+    Its event loop would be in the way of tests with loops of their own.
+    """
     need_browser()
     with running_browser("console-") as address, sync_playwright() as playwright:
         yield playwright.chromium.connect_over_cdp(address)

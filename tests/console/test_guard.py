@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import sqlite3
 
 import pytest
 
-from support import FINISH, lone
+from callboard.console import ConsoleServer
+from callboard.console._pages import Pages
+from support import FINISH, PATIENCE, lone, wait_for
 
 SECRET_REQUEST = "pay the invoice of Ann"
 READS = ["/", "/waiting", "/health", "/tasks/t-1", "/tasks/t-1/runs/t-1", "/pictures/" + "0" * 64, "/events"]
@@ -131,3 +136,154 @@ def test_headers_forbid_frames_inline_scripts_and_guesses(opened):
 
 def test_health_of_the_process_is_open_and_empty(opened):
     assert opened.ask("/healthz")[:2] == (204, "")
+
+
+def test_what_an_agents_browser_asks_for_is_refused(opened):
+    via = {**opened.sign_in(), "via": "1.0 other, 1.1 callboard-agents"}
+    for path in (*READS, "/static/console.js", "/healthz"):
+        assert opened.ask(path, headers=via)[:2] == (403, "agents may not use the console")
+    assert opened.ask("/session", method="POST", body={}, headers=via)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/?before=" + "9" * 30,
+        "/?before=" + "9" * 5000,
+        "/?q=%00%22%ff*&label=%00=&since=1e999&until=-1e308&outcome=%00",
+        "/?q=" + "%22(" * 300,
+        "/tasks/t-1?until=" + "9" * 5000,
+        "/tasks/t-1/runs/a/b/../c",
+        "/tasks/t-1/runs/%00",
+    ],
+)
+def test_hostile_address_is_answered_without_a_failure(opened, path):
+    status, body, _ = opened.ask(path, headers=opened.sign_in())
+    assert (status, "Traceback" in body) == (404 if "/runs/" in path else 200, False)
+
+
+def test_path_with_a_slash_more_leads_nowhere(opened):
+    status, _, headers = opened.ask("//evil.example/", headers=opened.sign_in())
+    assert (status, "location" in headers) == (404, False)
+    assert opened.ask("/tasks/t-1/", headers=opened.sign_in())[0] == 404
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"])
+def test_other_methods_are_refused(opened, method):
+    assert opened.ask("/tasks/t-1", method=method)[0] == 403
+    assert opened.ask("/tasks/t-1", method=method, headers=opened.sign_in())[0] == 405
+
+
+def test_head_has_no_data_and_no_endless_answer(opened):
+    for path in READS[:5]:
+        assert opened.ask(path, method="HEAD")[:2] == (200, "")
+    assert opened.ask("/events", method="HEAD", headers=opened.sign_in())[0] in {200, 405}
+
+
+def test_body_of_deep_lists_is_refused(opened):
+    body = b'{"texts": ' + b"[" * 90_000
+    assert opened.ask("/tasks/t-1/requests/r", method="POST", body=body, headers=opened.sign_in())[0] == 400
+
+
+def test_body_that_does_not_come_is_given_up(opened, monkeypatch):
+    monkeypatch.setattr("callboard.console._application._BODY_SECONDS", 0.01)
+    connection = http.client.HTTPConnection("127.0.0.1", opened.server.port, timeout=PATIENCE)
+    connection.putrequest("POST", "/tasks/t-1/requests/r")
+    for name, value in {**opened.sign_in(), "content-length": "10"}.items():
+        connection.putheader(name, value)
+    connection.endheaders(b"{")
+    with contextlib.closing(connection), connection.getresponse() as response:
+        assert response.status == 408
+
+
+def test_cookies_of_other_programs_lock_no_person_out(opened):
+    session = opened.sign_in()
+    name = session["cookie"].partition("=")[0]
+    for others in (
+        'bad"cookie; {}',
+        f"{name}=stolen; {{}}",
+        f"{{}}; {name}=stolen",
+        '@(),/:;<=>?={{}}; {}; a="',
+        "{};",
+    ):
+        headers = {**session, "cookie": others.format(session["cookie"])}
+        assert opened.ask("/tasks/t-1", headers=headers)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["null", "", "http://", "file://", "http://[", "http://127.0.0.1:{port}.evil.example"]
+)
+def test_malformed_origin_changes_nothing(opened, origin):
+    headers = {**opened.sign_in(), "origin": origin.format(port=opened.server.port)}
+    assert opened.ask("/tasks/t-1/cancel", method="POST", body={}, headers=headers)[0] == 403
+
+
+def test_pages_that_follow_are_limited(opened, monkeypatch):
+    monkeypatch.setattr("callboard.console._application._MOST_FEEDS", 2)
+    session, feeds = opened.sign_in(), []
+    for _ in range(2):
+        connection = http.client.HTTPConnection("127.0.0.1", opened.server.port, timeout=PATIENCE)
+        connection.request("GET", "/events", headers=session)
+        feeds.append((connection, connection.getresponse()))
+        assert feeds[-1][1].readline().startswith(b"id: ")
+    assert opened.ask("/events", headers=session)[0] == 503
+    for connection, response in feeds:
+        response.close()
+        connection.close()
+
+    def opens_again():
+        connection = http.client.HTTPConnection("127.0.0.1", opened.server.port, timeout=PATIENCE)
+        connection.request("GET", "/events", headers=session)
+        with contextlib.closing(connection), connection.getresponse() as response:
+            return response.status == 200
+
+    wait_for(opens_again)
+
+
+def test_feed_ends_and_continues_by_its_number(opened, monkeypatch):
+    monkeypatch.setattr("callboard.console._event_feed._MOST_LOOKS", 1)
+    session = opened.sign_in()
+    status, body, _ = opened.ask("/events", headers={**session, "last-event-id": "0"})
+    assert status == 200
+    assert '"task": "t-1"' in body
+    for number in ("9" * 5000, "-1", "x", "1e3"):
+        assert opened.ask("/events", headers={**session, "last-event-id": number})[1].endswith(
+            "event: ready\ndata: {}\n\n"
+        )
+
+
+def test_facts_that_no_version_writes_are_told_and_not_shown(opened):
+    opened.server.stop()
+    opened.supervisor.stop()
+    with contextlib.closing(sqlite3.connect(opened.journal)) as database, database:
+        changed = database.execute(
+            "UPDATE rows SET body = replace(body, '\"source\"', '\"s\"') WHERE body LIKE '%\"source\"%'"
+        )
+        assert changed.rowcount
+    opened.server = ConsoleServer(opened.journal)
+    opened.server.start()
+    session = opened.sign_in()
+    results = {
+        opened.ask(path, headers=session)[0] for path in ("/", "/tasks/t-1", "/tasks/t-1/runs/t-1~1", "/waiting")
+    }
+    assert results <= {200, 404, 409}
+
+
+def test_damaged_journal_is_told(opened):
+    opened.server.stop()
+    opened.supervisor.stop()
+    with contextlib.closing(sqlite3.connect(opened.journal)) as database, database:
+        database.execute("UPDATE rows SET body = '{'")
+    opened.server = ConsoleServer(opened.journal)
+    opened.server.start()
+    status, body, _ = opened.ask("/tasks/t-1", headers=opened.sign_in())
+    assert status == 409
+    assert "Traceback" not in body
+    assert "journal" in body
+
+
+def test_copied_text_has_one_line(tmp_path):
+    pages = Pages(tmp_path / "journal.db", None)
+    template = pages._templates.from_string('{% import "parts.html" as parts %}{{ parts.copied(name) }}')  # noqa: SLF001
+    html = template.render(name='a\nrm -rf .\r\x1b[2J"><script>')
+    assert 'data-copy="a\\nrm -rf .\\r\\x1b[2J&#34;&gt;&lt;script&gt;"' in html

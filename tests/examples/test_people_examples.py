@@ -132,6 +132,38 @@ def test_the_web_handler_rejects_with_a_reason(browser):
     assert (result["outcome"], result["causes"][0]["reason"]) == ("rejected", "rejected by bob: not today")
 
 
+@pytest.fixture
+def console_program(tmp_path):
+    """Run the example with the console, and give its address."""
+    command = [sys.executable, str(PEOPLE / "console.py"), "0"]
+    with forks.Program(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            watchdog.cancel()
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+def test_the_console_is_open_for_those_who_sign_in_to_its_program(console_program):
+    with httpx2.Client(base_url=console_program, headers={"origin": console_program}) as client:
+        assert client.get("/console/").status_code == 401
+        assert client.post("/console/session", json={}).status_code == 401
+        assert client.post("/", data={"name": "ada", "password": "wrong"}).status_code == 401
+        assert client.post("/", data={"name": "ada", "password": "an example"}).headers["location"] == "/console/"
+        assert 'data-root="/console"' in client.get("/console/").text
+        token = {"x-callboard-token": client.post("/console/session", json={}).json()["token"]}
+        while not (forms := re.findall('data-answer="(.*?)"', client.get("/console/waiting", headers=token).text)):
+            pass  # each answer is a round trip, not a pause
+        assert client.post(f"/console/{forms[0]}", json={"verdict": "approve"}, headers=token).status_code == 200
+        while "finished" not in client.get("/console/", headers=token).text:
+            pass
+        client.post("/leave")
+        assert client.get("/console/", headers=token).status_code == 401
+
+
 async def test_the_web_handler_runs_inside_the_loop_of_a_host_program(start):
     web = load("web")
     window = MemoryServer.window()

@@ -145,7 +145,8 @@ async def test_request_is_forwarded_without_headers_of_the_connection(opened, up
         answer = await client.ask(f"GET http://127.0.0.1:{upstream.port}/a?b=c", headers=own)
     assert answer == ("200 OK", "hello")
     assert upstream.received == [
-        f"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:{upstream.port}\r\nX-Kept: 2\r\nConnection: close\r\n\r\n".encode()
+        f"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:{upstream.port}\r\nX-Kept: 2\r\n"
+        "Via: 1.1 callboard-agents\r\nConnection: close\r\n\r\n".encode()
     ]
     assert refusals == []
 

@@ -136,6 +136,26 @@ def test_host_agents_see_the_screen_and_its_windows(start):
     assert window.surface.desktop(Look(picture=False)).picture is None
 
 
+def test_program_that_shows_the_console_is_no_target_and_takes_no_action(start):
+    window, other = start("editor"), start("editor")
+    field, screen = window.control("", "text"), window.desktop.screen
+    (shown,) = screen.of_process(window.pid)
+    title = "Waiting \N{MIDDLE DOT} Callboard - Chromium".encode()
+    client = screen.display.create_resource_object("window", shown.id)
+    client.change_property(screen.display.get_atom("_NET_WM_NAME"), screen.display.get_atom("UTF8_STRING"), 8, title)
+    screen.display.sync()
+    seen = window.surface.desktop(Look())
+    assert [control.id for control in seen.controls] == [other.target.id]
+    refused = "which is for people: agents may not use the program"
+    acts = (lambda: window.do("type_text", field, text="x"), lambda: window.do("press_keys", keys="a"))
+    for act in (window.look, *acts, lambda: window.do("click_at", x=5, y=5)):
+        with pytest.raises(ToolError, match=refused):
+            act()
+    with pytest.raises(ToolError, match="there is no window"):
+        window.surface.focus_window(window.target.id)
+    assert other.look().controls
+
+
 def test_a_host_agent_brings_a_window_to_the_front(start):
     first, second = start("editor"), start("editor")
     assert second.desktop.screen.active()[1] == second.pid

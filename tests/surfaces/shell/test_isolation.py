@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from callboard import Outcome, Settings, Supervisor
+from callboard.console import ConsoleServer
 from callboard.messages import SettingsError
 from callboard.surfaces.shell import _isolation
 from callboard.surfaces.shell._isolation import excess_rights, why_not
 from callboard.surfaces.shell._seccomp import seccomp_program
-from support import FINISH, call, lone
+from support import FINISH, PATIENCE, call, lone
 
 isolating = pytest.mark.skipif(bool(why_not()), reason=why_not() or "commands are isolated")
 NAMESPACES = [
@@ -251,3 +252,22 @@ def test_a_device_node_that_root_could_change_is_named():
     mount = "77 76 0:6 /null /dev/null {},nosuid,relatime - devtmpfs devtmpfs rw\n"
     assert "(/dev/null can be changed)" in excess_rights(status + mount.format("rw"))
     assert excess_rights(status + mount.format("ro")) == ""
+
+
+def test_isolated_command_reads_no_key_of_a_console_and_reaches_no_port(tmp_path):
+    if _isolation.why_not():
+        pytest.skip(_isolation.why_not())
+    workspace, key = tmp_path / "workspace", tmp_path / "journal.db.console-key"
+    workspace.mkdir()
+    console = ConsoleServer(tmp_path / "journal.db", port=0)
+    console.start()
+    tries = f"cat {key}; ls {key.parent}; exec 3<>/dev/tcp/127.0.0.1/{console.port} && echo connected"
+    words = _isolation.sandbox(workspace, workspace, (), network=False, folder=tmp_path)
+    outside, inside = (
+        subprocess.run([*prefix, "bash", "-c", tries], capture_output=True, timeout=PATIENCE, check=False)
+        for prefix in ((), words)
+    )
+    console.stop()
+    texts = (key.read_bytes(), key.name.encode(), b"connected")
+    assert [text in outside.stdout for text in texts] == [True] * 3
+    assert [text in inside.stdout for text in texts] == [False] * 3
