@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 
 from callboard.console._english import TEXTS
+from callboard.console._file_changes import file_changes
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import digest_of, pretty, task_view
 from callboard.console._templates import templates
 from callboard.history import calls_of, history_of
-from callboard.journal import JournalReader, TaskFilter
+from callboard.journal import JournalReader, TaskFilter, Versions
 from callboard.messages import ApprovalRequest, EventName, Outcome
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class Pages:
             "task.html",
             view=view,
             history=history,
+            changes=file_changes(history, Versions(self.journal.resolve())),
             task=history.task,
             result=history.result,
             status=self._status_of(task_id),

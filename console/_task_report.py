@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from callboard.console._english import TEXTS
+from callboard.console._file_changes import file_changes
 from callboard.console._task_view import task_view
 from callboard.console._templates import shown, templates
 from callboard.history import cut, history_of, plain
-from callboard.journal import JournalReader
+from callboard.journal import JournalReader, Versions
 from callboard.messages import UnknownTaskError
 
 if TYPE_CHECKING:
@@ -57,24 +58,27 @@ def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megab
         history = history_of(reader.rows(task_id))
         if history is None:
             raise UnknownTaskError(task_id)
-        now = time.time()
+        now, changes = time.time(), file_changes(history, Versions(reader.path))
         most_bytes = 0 if markdown else round(picture_megabytes * 1_000_000)
         for most in _MOST_ENTRIES:
             view = task_view(history, now, most=most)
             contents = _Contents(reader, view, most, most_bytes, markdown=markdown)
-            text = _rendered(history, view, contents, now, markdown=markdown)
+            text = _rendered(history, view, contents, changes, now, markdown=markdown)
             if len(text) - contents.picture_characters <= _MOST_CHARACTERS:
                 break
     return text
 
 
-def _rendered(history: TaskHistory, view: TaskView, contents: _Contents, now: float, *, markdown: bool) -> str:
+def _rendered(
+    history: TaskHistory, view: TaskView, contents: _Contents, changes: dict[str, str], now: float, *, markdown: bool
+) -> str:
     environment = templates(_code_span if markdown else _cut_shown, report=contents)
     if markdown:
         environment.globals["t"] = SimpleNamespace(**{name: Markup(text) for name, text in TEXTS.items()})  # noqa: S704
         environment.filters["fenced"] = _fenced
     return environment.get_template("report.md" if markdown else "report.html").render(
         history=history,
+        changes=changes,
         view=view,
         task=history.task,
         result=history.result,
