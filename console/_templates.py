@@ -45,7 +45,7 @@ def templates(finalize: Callable[[object], object] = shown, **values: Any) -> En
     environment.globals.update(t=SimpleNamespace(**TEXTS), scale=SCALE, live=False, report=None)
     environment.globals.update(values)
     environment.filters.update(
-        json=pretty, iso=_iso, moment=moment, span=_span, described=described, used=used, counted=numbered
+        json=pretty, iso=_iso, moment=_moment, span=_span, described=described, used=used, counted=numbered
     )
     return environment
 
@@ -55,7 +55,7 @@ def _iso(at: float) -> str:
     return dt.datetime.fromtimestamp(at, dt.UTC).isoformat()
 
 
-def moment(at: float) -> str:
+def _moment(at: float) -> str:
     """Format a moment in this machine's zone, with its offset."""
     text = dt.datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds")
     return f"{text[:19]} UTC{text[19:]}"

@@ -19,7 +19,7 @@ from callboard import Settings, Supervisor, Task
 from callboard.console import report
 from callboard.errors import UnknownTaskError
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE, append, command_line, lone
+from support import FINISH, PATIENCE, append, command_line, lone, wait_for
 
 HOSTILE = (
     "<img src=http://elsewhere.test/a><script>document.title='owned'</script> \u202egnp.exe {{7*7}}\n"
@@ -172,6 +172,21 @@ def test_secrets_are_redacted(ran, journal):
     )
     assert "hunter2" not in report(journal, task_id)
     assert "hunter2" not in report(journal, task_id, markdown=True)
+
+
+def test_open_approval_is_shown_while_the_journal_is_in_use(journal):
+    rules = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
+    settings = Settings.load(journal={"path": journal}, policy=rules)
+    surface = MemoryServer(MemoryServer.window("one"))
+    with Supervisor.start(settings, models={"app": THREE_STEPS}, servers=[surface]) as supervisor:
+        handle = supervisor.submit(lone())
+        wait_for(handle.approvals)
+        html, text = report(journal, handle.task_id), report(journal, handle.task_id, markdown=True)
+        handle.cancel("enough")
+    assert "unfinished" in html
+    assert "asks for approval: appended text stays" in html
+    assert "Outcome: unfinished" in text
+    assert "`asks for approval: appended text stays`" in text
 
 
 def test_unknown_task_is_told(ran, journal):
