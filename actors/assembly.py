@@ -241,7 +241,7 @@ class Assembly:
             msg = "the machines of fleet.local give this supervisor no work: leave serve() out, or set fleet.url"
             raise SettingsError(msg)
         if self.fleet is None:
-            msg = "this supervisor belongs to no fleet: set fleet.url"
+            msg = "this supervisor belongs to no fleet: set fleet.url, or fleet.local"
             raise SettingsError(msg)
         kinds = frozenset(self.models)
         self.fleet.serve(self.submission, lambda: _servable(self.lookup.listed(), kinds), self.stream.add_sink)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hmac
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,9 @@ _MOST_BODY = 100_000
 """The largest body of a request, in bytes: an answer to a question."""
 
 
-def app(supervisor: Supervisor, person: Callable[[Request], str | None]) -> Starlette:
+def app(
+    supervisor: Supervisor, person: Callable[[Request], str | None], *, metrics_token: str | None = None
+) -> Starlette:
     """Make the console of a supervisor, to mount in a program with a sign-in of its own.
 
     The program ends it with the supervisor. It shows the supervisor's journal, and answers what waits for people.
@@ -45,6 +48,8 @@ def app(supervisor: Supervisor, person: Callable[[Request], str | None]) -> Star
         supervisor: The supervisor; it needs a journal.
         person: Returns the name of the person who is signed in, from a request; None for nobody. It is recorded with
             each answer.
+        metrics_token: The bearer token with which ``/metrics`` may be read; None for no metrics. They need
+            ``observe.metrics``.
 
     Raises:
         SettingsError: If the supervisor has no journal.
@@ -59,7 +64,7 @@ def app(supervisor: Supervisor, person: Callable[[Request], str | None]) -> Star
         msg = "the console shows a journal, and journal.path is not set"
         raise SettingsError(msg)
     journal = settings.path(settings.journal.path)
-    return application(journal, supervisor, SignIns(key_beside(journal)), person=person)
+    return application(journal, supervisor, SignIns(key_beside(journal)), person=person, metrics_token=metrics_token)
 
 
 def application(
@@ -71,6 +76,7 @@ def application(
     hosts: frozenset[str] = frozenset(),
     cookie_name: str = "callboard",
     user: str = "",
+    metrics_token: str | None = None,
 ) -> Starlette:
     """Make the application.
 
@@ -82,8 +88,16 @@ def application(
         hosts: The names and ports by which it may be called; empty if the program that mounts it checks them.
         cookie_name: The cookie's name; cookies are the same for all ports, so it tells the port.
         user: The person who signs in by link.
+        metrics_token: The bearer token of the metrics; None for none.
     """
-    console = _Console(Pages(journal, supervisor), sessions, person, cookie_name, user)
+    console = _Console(
+        Pages(journal, supervisor),
+        sessions,
+        person=person,
+        cookie_name=cookie_name,
+        user=user,
+        metrics_token=metrics_token,
+    )
     guard = Middleware(Guard, sessions=sessions, cookie_name=cookie_name, hosts=hosts, person=person)
     return Starlette(routes=console.routes(), middleware=[guard], exception_handlers={CallboardError: _failed})
 
@@ -99,15 +113,18 @@ class _Console:
         self,
         pages: Pages,
         sessions: SignIns,
+        *,
         person: Callable[[Request], str | None] | None,
         cookie_name: str,
         user: str,
+        metrics_token: str | None,
     ) -> None:
         self._pages = pages
         self._sessions = sessions
         self._person = person
         self._cookie_name = cookie_name
         self._user = user
+        self._metrics_token = metrics_token
 
     def routes(self) -> list[Route | Mount]:
         """Return the addresses."""
@@ -115,11 +132,13 @@ class _Console:
             Mount("/static", StaticFiles(directory=STATIC)),
             Route(SIGN_IN_PATH, self._sign_in, methods=["POST"]),
             Route("/healthz", self._is_alive),
+            Route("/metrics", self._metrics),
             Route("/", self._part(lambda request, _: self._pages.tasks(request.query_params))),
             Route("/waiting", self._part(lambda _, session: self._pages.waiting(session))),
             Route("/health", self._part(lambda *_: self._pages.health())),
             Route("/tasks/{task_id}", self._part(self._task)),
             Route("/tasks/{task_id}/runs/{run_id}", self._part(self._run)),
+            Route("/tasks/{task_id}/policy", self._rulings, methods=["POST"]),
             Route("/tasks/{task_id}/{verb:str}", self._change, methods=["POST"]),
             Route("/tasks/{task_id}/requests/{request_id}", self._answer, methods=["POST"]),
             Route("/pictures/{digest}", self._picture),
@@ -169,6 +188,16 @@ class _Console:
     async def _is_alive(self, _request: Request) -> Response:
         return Response(status_code=204)
 
+    async def _metrics(self, request: Request) -> Response:
+        """Return the metrics to a program that has their token."""
+        supervisor = self._pages.supervisor
+        if self._metrics_token is None or supervisor is None:
+            raise HTTPException(404)
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(token.encode(), self._metrics_token.encode()):
+            raise HTTPException(401, headers={"www-authenticate": "Bearer"})
+        return PlainTextResponse(await anyio.to_thread.run_sync(supervisor.metrics))
+
     async def _picture(self, request: Request) -> Response:
         digest = request.path_params["digest"]
         _session(request)
@@ -182,6 +211,12 @@ class _Console:
         last = request.headers.get("last-event-id", "")
         feed = event_feed(self._pages.journal, int(last) if last.isdecimal() else None)
         return StreamingResponse(feed, media_type="text/event-stream")
+
+    async def _rulings(self, request: Request) -> Response:
+        """Return the verdicts of other rules on the actions of a task."""
+        _session(request)
+        rules = str((await _body(request)).get("rules", ""))
+        return HTMLResponse(await anyio.to_thread.run_sync(self._pages.rulings, request.path_params["task_id"], rules))
 
     async def _change(self, request: Request) -> Response:
         """Cancel, pause or resume a task."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import TYPE_CHECKING
 
 from callboard.journal import JournalReader
@@ -21,6 +22,29 @@ _QUIET_LOOKS = 60
 _MOST_AT_ONCE = 500
 
 
+class _Follower:
+    """A reader of one connection.
+
+    A browser may leave while a thread reads. The journal is closed after that: SQLite must not be closed in a query.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._reader = JournalReader.open(journal, pictures=False)
+        self._lock = threading.Lock()
+
+    def last_seq(self) -> int:
+        with self._lock:
+            return self._reader.last_seq()
+
+    def changes(self, after_seq: int) -> list[Event]:
+        with self._lock:
+            return self._reader.changes(after_seq, _MOST_AT_ONCE)
+
+    def close(self) -> None:
+        with self._lock:
+            self._reader.close()
+
+
 async def event_feed(journal: Path, after_seq: int | None) -> AsyncIterator[bytes]:
     """Yield the events after a number, each with its number as its id.
 
@@ -30,12 +54,13 @@ async def event_feed(journal: Path, after_seq: int | None) -> AsyncIterator[byte
         journal: The journal.
         after_seq: The number; None for new events only.
     """
-    with await asyncio.to_thread(JournalReader.open, journal, pictures=False) as reader:
-        seq = await asyncio.to_thread(reader.last_seq) if after_seq is None else after_seq
+    follower = await asyncio.to_thread(_Follower, journal)
+    try:
+        seq = await asyncio.to_thread(follower.last_seq) if after_seq is None else after_seq
         yield f"id: {seq}\nevent: ready\ndata: {{}}\n\n".encode()
         quiet_looks = 0
         while True:
-            events = await asyncio.to_thread(reader.changes, seq, _MOST_AT_ONCE)
+            events = await asyncio.to_thread(follower.changes, seq)
             for event in events:
                 yield _encoded(event)
             if events:
@@ -45,6 +70,8 @@ async def event_feed(journal: Path, after_seq: int | None) -> AsyncIterator[byte
             if quiet_looks % _QUIET_LOOKS == 0:
                 yield b": quiet\n\n"
             await asyncio.sleep(LOOK_SECONDS)
+    finally:  # it may be cancelled here, so nothing is awaited
+        asyncio.get_running_loop().run_in_executor(None, follower.close)
 
 
 def _encoded(event: Event) -> bytes:

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from callboard.console._english import TEXTS
 from callboard.console._file_changes import file_changes
+from callboard.console._other_rules import other_rulings, rules_in
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import digest_of, pretty, task_view
 from callboard.console._templates import templates
@@ -127,6 +128,15 @@ class Pages:
         address = history.agents.get(run_id, "")
         return self.render("machine.html", drawing=state_drawing(address, moves), address=address)
 
+    def rulings(self, task_id: str, text: str) -> str:
+        """Return the verdicts of other rules on a task's actions.
+
+        Raises:
+            UnreadableRulesError: If the text has no rules.
+        """
+        rules = rules_in(text)
+        return self.render("rulings.html", rulings=other_rulings(self.history(task_id), rules))
+
     def waiting(self, session: SignIn) -> str:
         """Return the page of the requests that wait for a person."""
         asks = self._open_requests()
@@ -137,8 +147,8 @@ class Pages:
             status = self.supervisor.status()
             return [*status.approvals, *status.questions]
         with JournalReader.open(self.journal, pictures=False) as reader:
-            lines = [line for line in reader.tasks() if line.ended is None]
-            histories = [history_of(reader.rows(line.id)) for line in lines[-_MOST_READ:]]
+            unfinished_tasks = reader.page(TaskFilter(outcomes=frozenset({None})), limit=_MOST_READ).tasks
+            histories = [history_of(reader.rows(line.id)) for line in unfinished_tasks]
         return [ask for history in histories if history is not None for ask in history.waiting]
 
     def health(self) -> str:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from callboard.config import AcceptSettings, HostLog
 from callboard.fleet._child_process import ChildProcess
 from callboard.fleet._private_server import PrivateServer
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -147,11 +147,17 @@ class LocalMachines:
     def _restart_ended(self) -> None:
         """Start machines again that have ended: their journals have their work."""
         while not self._is_stopping.wait(_RESTART_SECONDS):
-            self.server.start_if_ended()
-            for name, worker in tuple(self._workers.items()):
-                if (status := worker.status) is not None:
-                    worker.end_input()
-                    self._start_again(name, status)
+            try:
+                self._start_ended_again()
+            except OSError as error:
+                _log.error("local machines can't be started again, which is tried again: %s", reason_of(error))
+
+    def _start_ended_again(self) -> None:
+        self.server.start_if_ended()
+        for name, worker in tuple(self._workers.items()):
+            if (status := worker.status) is not None:
+                worker.end_input()
+                self._start_again(name, status)
 
     def _start_again(self, name: str, status: int) -> None:
         """Start a machine again that has ended.

@@ -67,9 +67,14 @@ def check_sender(task: Task, sender: str) -> None:
     if task.origin is None or task.origin.submitter != sender:
         msg = f"the task {task.id} says that it is of another machine than {sender}"
         raise ValueError(msg)
-    if _ID.fullmatch(task.id) is None:
+    if not is_foreign_id(task.id):
         msg = f"the task id {task.id!r} is not one of another machine's: those begin with r-"
         raise ValueError(msg)
+
+
+def is_foreign_id(task_id: str) -> bool:
+    """Return whether an id may be one of another machine's task."""
+    return _ID.fullmatch(task_id) is not None
 
 
 def refused_targets(task: Task, offered_ids: Iterable[str]) -> str:

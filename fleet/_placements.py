@@ -179,7 +179,11 @@ class Placements:
         earlier = self._claims[task_id].get(name)
         key = told_key(self._name, name, task_id)
         revision = await change_claim(self._engine, key, claim, 0 if earlier is None else earlier.revision)
-        return None if revision is None else self._put(name, task_id, claim, revision)
+        if revision is None:  # the machine wrote into a claim that it has lost: others are tried
+            cause = Cause(reason="it has changed a claim that was taken back")
+            self._put(name, task_id, Claim(state=ClaimState.REFUSED, causes=(cause,)), 0)
+            return None
+        return self._put(name, task_id, claim, revision)
 
     def _best(self, candidates: list[Candidate]) -> Candidate | None:
         """Choose the machine with the least work for its slots."""

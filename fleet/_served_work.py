@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import importlib.metadata
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakValueDictionary
 
 from callboard.config import HostLog
 from callboard.fleet._claims import refuse_claimed, start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
 from callboard.fleet._machines import TARGETS
-from callboard.fleet._narrowed_orders import check_sender, matches, narrowed, refused_targets
+from callboard.fleet._narrowed_orders import check_sender, is_foreign_id, matches, narrowed, refused_targets
 from callboard.fleet._obedience import Obedience
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._settled_requests import SettledRequests
@@ -30,6 +30,7 @@ from callboard.fleet._work_messages import (
     discard_packed,
     pack,
     signals_key,
+    task_id_in,
     told_key,
     unpack,
 )
@@ -44,21 +45,26 @@ from callboard.messages import (
     SupervisorStoppedError,
     TaskResult,
     UnknownTaskError,
+    reason_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable
 
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
-    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine, StoredFile
+    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine
     from callboard.fleet._obedience import Submitting
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
     from callboard.fleet._work_messages import Request
     from callboard.messages import Fact, Target, Task, Value
 
+    _Begun = TaskHandle[Any] | TaskResult | None
+
 _log = HostLog()
+
+_UNKNOWN: Final = "unknown"
 
 _ASKING = {
     EventName.RUN_RECOVERED,  # the machine may have stopped between a request and its publication
@@ -68,6 +74,9 @@ _ASKING = {
     EventName.APPROVAL_ANSWERED,
 }
 """The events after which other requests are open."""
+
+_GIVEN_UP = "its submitter has given it up"
+"""The reason of a cancel for work of which its submitter has deleted all that it said."""
 
 
 class ServedWork:
@@ -119,6 +128,10 @@ class ServedWork:
         """Events that are set when other requests of a task may be open, by its id."""
         self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
         """What submitters said that is still to be done, by the keys of their tasks."""
+        self._signals_read: dict[str, int] = {}
+        """The revisions of what was read of them."""
+        self._held_works: set[asyncio.Task[Any]] = set()
+        """The work that is paused, and has not begun."""
         self._begin_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The locks that are held while a task is begun, by its target."""
         self._taking = asyncio.Lock()
@@ -173,10 +186,15 @@ class ServedWork:
                 await asyncio.sleep(0 if self._own_name.is_held.is_set() else BEAT_SECONDS / 4)
 
     async def drain(self) -> None:
-        """Begin no more work, and wait for the begun."""
+        """Begin no more work, and wait for the begun.
+
+        Work that is paused, and has not begun, is given back.
+        """
         self._is_draining = True
         async with self._taking:  # work that is begun just now
             pass
+        for work in tuple(self._held_works):
+            work.cancel()
         while self._works:
             await asyncio.wait(tuple(self._works.values()))
 
@@ -240,23 +258,30 @@ class ServedWork:
         """
         while not self._is_draining:
             await self._slots.acquire()
-            delivery = await self._received()
-            if self._is_draining:  # since the wait for it began
-                await delivery.give_back()
-                return
             work: asyncio.Task[None] | None = None
             try:
-                async with self._taking:
-                    work = await self._take(delivery)
-            except SupervisorStoppedError:
-                raise
-            except Exception:  # an edge: one piece of work must not end the others
-                _log.exception("work from the machine %s can't be begun; it is delivered again", delivery.sender)
-            finally:
+                delivery = await self._received()
+                if self._is_draining:  # since the wait for it began
+                    with contextlib.suppress(EngineAwayError):  # it is delivered again in any case
+                        await delivery.give_back()
+                    return
+                work = await self._taken(delivery)
+            finally:  # also if this is ended, to begin anew
                 if work is None:
                     self._slots.release()
             if work is not None:
                 work.add_done_callback(lambda _: self._slots.release())
+
+    async def _taken(self, delivery: Delivery) -> asyncio.Task[None] | None:
+        """Begin a piece of work; None if that fails, or it is over already."""
+        try:
+            async with self._taking:
+                return await self._take(delivery)
+        except SupervisorStoppedError:
+            raise
+        except Exception:  # an edge: one piece of work must not end the others
+            _log.exception("work from the machine %s can't be begun; it is delivered again", delivery.sender)
+            return None
 
     async def _received(self) -> Delivery:
         """Wait for work, while this machine holds its name."""
@@ -302,18 +327,28 @@ class ServedWork:
             signals = await self._resumed(task, signals)
         new_lock = asyncio.Lock()
         async with self._begin_locks.setdefault(task.target, new_lock) if task.target else new_lock:
-            begun = await self._begun(task, order.files, signals)
+            begun, signals = await self._begun(order, signals)
         if isinstance(begun, TaskResult):
             await self._tell_not_begun(task, begun, claim)
         elif begun is not None:
             await self._do(task, begun, signals)
 
     async def _resumed(self, task: Task, signals: TaskSignals) -> TaskSignals:
-        """Wait while the submitter pauses a task that has not begun."""
+        """Wait while the submitter pauses a task that has not begun.
+
+        A machine that drains gives its work back meanwhile.
+        """
+        work = asyncio.current_task()
         while signals.paused and signals.cancel is None:
-            entry = await self._signals_of[self._signals_key(task)].get()
+            if self._is_draining or work is None:
+                raise asyncio.CancelledError
+            self._held_works.add(work)
+            try:
+                entry = await self._newer_signals(task)
+            finally:
+                self._held_works.discard(work)
             if entry.value is None:
-                return signals.model_copy(update={"cancel": "its submitter has given it up"})
+                return signals.model_copy(update={"cancel": _GIVEN_UP})
             signals = TaskSignals.model_validate_json(entry.value)
         return signals
 
@@ -324,38 +359,71 @@ class ServedWork:
             check_sender(order.task, delivery.sender)
         except (ValueError, DamagedFileError) as error:
             _log.error("work from the machine %s is dropped: %s", delivery.sender, error)
+            await self._tell_unreadable(delivery, error)
             return None
         return order
 
-    async def _begun(
-        self, task: Task, files: Mapping[str, StoredFile], signals: TaskSignals | None
-    ) -> TaskHandle[Any] | TaskResult | None:
+    async def _tell_unreadable(self, delivery: Delivery, error: Exception) -> None:
+        """Tell a submitter that its order can't be read, if it can be told which one it is."""
+        task_id = task_id_in(delivery.body)
+        if is_foreign_id(task_id):
+            cause = Cause(reason=f"the machine {self._name} can't read its order: {reason_of(error)}")
+            result = TaskResult(task_id=task_id, outcome=Outcome.ERROR, causes=(cause,), rounds=0)
+            key = told_key(delivery.sender, self._name, task_id)
+            body = WorkResult(result=result).model_dump_json().encode()
+            await repeat(lambda: self._engine.put(Bucket.RESULTS, key, body))
+
+    async def _begun(self, order: WorkOrder, signals: TaskSignals | None) -> tuple[_Begun, TaskSignals | None]:
         """Submit a task, unless it is known or was cancelled before.
 
         Returns:
-            Its handle; its result if it is not begun; None if it is over, and its submitter has the result.
+            Its handle; its result if it is not begun; None if it is over, and its submitter has the result. Then all
+            that its submitter has said.
         """
+        known = await self._known(order, signals)
+        if known != _UNKNOWN:
+            return known, signals
+        task = order.task
+        try:
+            accepted_task = await self._accepted(task)
+            paths = await self._files.take_in(sent_by(order.files, _submitter(task), task.id), task.id)
+        except SupervisorStoppedError:
+            raise
+        except (CallboardError, ValueError, OSError) as error:
+            return _not_begun(task, Outcome.FAILED, *Cause.chain(error)), signals
+        signals = await self._said_meanwhile(task, signals)
+        if signals is not None and signals.cancel is not None:
+            return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel)), signals
+        given_task = self._files.with_files(accepted_task, paths, self._name)
+        try:
+            return await asyncio.to_thread(self._submitting.submit, given_task), signals
+        except (SupervisorStoppedError, JournalError):
+            raise  # as a timeout: it may have been taken, and is known then when it is delivered again
+        except (CallboardError, ValueError) as error:
+            return _not_begun(task, Outcome.FAILED, *Cause.chain(error)), signals
+
+    async def _said_meanwhile(self, task: Task, signals: TaskSignals | None) -> TaskSignals | None:
+        """Return all that a submitter has said, after waits for other work and for files."""
+        last = await self._signals(task)
+        if last is None:
+            return None if signals is None else signals.model_copy(update={"cancel": _GIVEN_UP})
+        return await self._resumed(task, last)
+
+    async def _known(self, order: WorkOrder, signals: TaskSignals | None) -> _Begun | Literal["unknown"]:
+        """Return an earlier delivery's task, or the end of one that was cancelled."""
+        task = order.task
         with contextlib.suppress(UnknownTaskError):
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
             if not _is_same_work(handle.task, task):
                 cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
                 return _not_begun(task, Outcome.FAILED, cause)
             return None if signals is None and handle.done() else handle
-        if signals is not None and signals.cancel is not None:
-            return _not_begun(task, Outcome.CANCELLED, Cause(reason=signals.cancel))
-        try:
-            task = await self._accepted(task)
-            paths = await self._files.take_in(sent_by(files, _submitter(task), task.id), task.id)
-        except SupervisorStoppedError:
-            raise
-        except (CallboardError, ValueError, OSError) as error:
-            return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
-        try:
-            return await asyncio.to_thread(self._submitting.submit, self._files.with_files(task, paths, self._name))
-        except (SupervisorStoppedError, JournalError):
-            raise  # as a timeout: it may have been taken, and is known then when it is delivered again
-        except (CallboardError, ValueError) as error:
-            return _not_begun(task, Outcome.FAILED, *Cause.chain(error))
+        reason = None if signals is None else signals.cancel
+        if signals is None and order.claim is None:  # it is delivered again after its end; else its claim tells that
+            reason = _GIVEN_UP
+        if reason is not None:
+            return _not_begun(task, Outcome.CANCELLED, Cause(reason=reason))
+        return _UNKNOWN
 
     async def _accepted(self, task: Task) -> Task:
         """Return a task under the terms of this machine.
@@ -408,6 +476,7 @@ class ServedWork:
         self._asked.pop(task.id, None)
         self._settled.forget(task.id)
         self._signals_of.pop(self._signals_key(task), None)
+        self._signals_read.pop(self._signals_key(task), None)
 
     async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery, order: WorkOrder) -> None:
         """Keep a delivery while its work goes on, then remove it."""
@@ -415,7 +484,10 @@ class ServedWork:
             if not (await asyncio.wait({work}, timeout=BEAT_SECONDS))[0]:
                 with contextlib.suppress(EngineAwayError):
                     await delivery.keep()
-        if not work.cancelled() and work.exception() is None:
+        if work.cancelled() and self._is_draining:
+            with contextlib.suppress(EngineAwayError):
+                await delivery.give_back()
+        elif not work.cancelled() and work.exception() is None:
             await self._done(delivery, order)
 
     async def _done(self, delivery: Delivery, order: WorkOrder | None = None) -> None:
@@ -472,8 +544,18 @@ class ServedWork:
         """
         self._signals_of.setdefault(self._signals_key(task), asyncio.Queue())
         entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
-        value = None if entry is None else entry.value
-        return None if value is None else TaskSignals.model_validate_json(value)
+        if entry is None or entry.value is None:
+            return None
+        self._signals_read[self._signals_key(task)] = entry.revision
+        return TaskSignals.model_validate_json(entry.value)
+
+    async def _newer_signals(self, task: Task) -> BucketEntry:
+        """Wait for what a submitter says after what was read: the watch may come to that later."""
+        key = self._signals_key(task)
+        while True:
+            entry = await self._signals_of[key].get()
+            if entry.revision > self._signals_read.get(key, 0):
+                return entry
 
     async def _watch_signals(self) -> None:
         """Take what submitters say.
@@ -492,7 +574,7 @@ class ServedWork:
         if signals is not None:
             await asyncio.to_thread(obey.follow, signals)
         while True:
-            entry = await self._signals_of[self._signals_key(task)].get()
+            entry = await self._newer_signals(task)
             if entry.value is not None:
                 await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import tempfile
 from enum import StrEnum
 from pathlib import Path
@@ -207,6 +208,16 @@ async def unpack(engine: FleetEngine, body: bytes) -> bytes:
         path = Path(folder) / "value.json"
         await engine.load(StoredFile.model_validate_json(body.removeprefix(_AS_FILE)), path)
         return await asyncio.to_thread(path.read_bytes)
+
+
+def task_id_in(body: bytes) -> str:
+    """Return the id of the task that a packed order is for; empty if it can't be told."""
+    try:
+        if body.startswith(_AS_FILE):
+            return StoredFile.model_validate_json(body.removeprefix(_AS_FILE)).owner
+        return str(json.loads(body)["task"]["id"])
+    except (ValueError, LookupError, TypeError):
+        return ""
 
 
 async def discard_packed(engine: FleetEngine, body: bytes) -> None:

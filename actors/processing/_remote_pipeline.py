@@ -70,7 +70,7 @@ class RemoteWork(Protocol):
         ...
 
 
-NO_FLEET = "this supervisor belongs to no fleet: set fleet.url"
+NO_FLEET = "this supervisor belongs to no fleet: set fleet.url, or fleet.local"
 
 
 @dataclass(frozen=True)

@@ -280,6 +280,12 @@
     place.scrollIntoView({ block: "nearest" });
   }
 
+  async function showRulings(form) {
+    const response = await post(inside(form.dataset.rules), { rules: form.elements.rules.value });
+    const html = new DOMParser().parseFromString(await response.text(), "text/html");
+    document.getElementById("rulings").replaceChildren(...html.body.childNodes);
+  }
+
   document.addEventListener("click", (event) => {
     const element = event.target.closest("[data-copy], [data-post], [data-query], [data-run], [data-settles], a[href]");
     if (!element) return;
@@ -305,6 +311,7 @@
   });
   document.addEventListener("submit", (event) => {
     event.preventDefault();
+    if (event.target.dataset.rules) { showRulings(event.target).catch((error) => say(error.message)); return; }
     if (event.target.dataset.filter === undefined) return;
     const url = new URL(inside("/"), location.href);
     for (const [name, value] of new FormData(event.target)) {

@@ -68,7 +68,7 @@ def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
     def start(*, port: int = 0, **given: Any) -> Office:
         models = {kind: given.pop(kind) for kind in ("host", "app") if kind in given}
         journal = tmp_path / "journal.db"
-        surface = MemoryServer(MemoryServer.window("one"))
+        surface = MemoryServer(*map(MemoryServer.window, given.pop("windows", ("one",))))
         settings = Settings.load(journal={"path": journal}, **given)
         supervisor = Supervisor.start(settings, models=models, servers=[surface])
         server = ConsoleServer(journal, supervisor, port=port)

@@ -12,7 +12,7 @@ from callboard import Outcome, Task
 from callboard.console import ConsoleServer
 from callboard.journal import JournalReader
 from callboard.messages import Answer, ApprovalAnswer
-from support import FINISH, PATIENCE, append, lone, wait_for
+from support import ASK, FINISH, PATIENCE, append, lone, wait_for
 
 NOD = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
 HOSTILE = (
@@ -256,6 +256,20 @@ def test_task_shows_its_steps_calls_and_states(opened, page):
     expect(page.locator("[data-entry]:visible")).to_have_count(1)
 
 
+def test_other_rules_are_tried_on_recorded_actions(opened, page):
+    office = opened(app=appends)
+    handle = office.supervisor.submit(lone(request="the text"))
+    handle.result(PATIENCE)
+    page.goto(f"{office.origin}/tasks/{handle.task_id}")
+    page.get_by_text("What would other rules have said?").click()
+    page.get_by_role("textbox").fill("- {verdict: deny, tool: append, reason: no texts}")
+    page.get_by_role("button", name="Show their verdicts").click()
+    expect(page.locator(".rulings tbody tr")).to_contain_text("no texts")
+    page.get_by_role("textbox").fill("[")
+    page.get_by_role("button", name="Show their verdicts").click()
+    expect(page.get_by_role("alert")).to_contain_text("the rules are no YAML")
+
+
 def test_page_goes_on_after_the_server_was_restarted(opened, office, page):
     started = opened(app=appends)
     started.server.stop()
@@ -281,6 +295,28 @@ def test_texts_of_others_are_shown_and_never_run(opened, page):
     assert page.locator("main img, main script, main iframe").count() == 0
     assert "owned" not in page.title().split(" · ")[-1]
     assert page.evaluate("document.title").startswith("<img")
+
+
+def test_a_thousand_tasks_are_listed_while_a_hundred_work(opened, page):
+    ended, live = 900, 100
+    windows = [f"w{number}" for number in range(live)]
+    office = opened("/waiting", app=lambda request: ASK if "live" in request.request else FINISH, windows=windows)
+    tasks = [lone(f"memo:{windows[number % live]}", request=f"old {number}") for number in range(ended)]
+    for handle in office.supervisor.submit_all(tasks):
+        handle.result(PATIENCE)
+    handles = office.supervisor.submit_all(lone(f"memo:{name}", request=f"live {name}") for name in windows)
+    expect(page.locator("[data-ask]")).to_have_count(live)
+    expect(page.locator("#waiting-count")).to_have_text(str(live))
+    page.get_by_role("link", name="Tasks").click()
+    expect(page.locator("tbody tr")).to_have_count(50)
+    expect(page.get_by_role("status").filter(has_text="tasks")).to_contain_text(f"{ended + live:,} tasks")
+    handles[-1].cancel("enough")
+    expect(page.locator("tbody tr").first).to_contain_text("cancelled")
+    page.get_by_label("Outcome").select_option("unfinished")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("status").filter(has_text="task")).to_contain_text(f"{live - 1} task")
+    for handle in handles:
+        handle.cancel("enough")
 
 
 def test_health_shows_surfaces_and_targets(opened, page):

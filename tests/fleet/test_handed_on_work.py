@@ -8,7 +8,7 @@ import pytest
 
 from callboard import Outcome, Task
 from callboard.fleet import Bucket, MemoryEngine
-from callboard.fleet._work_messages import WorkOrder, WorkResult
+from callboard.fleet._work_messages import TaskSignals, WorkOrder, WorkResult
 from callboard.messages import TaskOrigin
 from callboard.testing import MemoryServer
 from support import PATIENCE, wait_for
@@ -84,6 +84,7 @@ def test_work_for_a_third_machine_is_not_handed_on(fleet, machines):
     async def take():
         engine = MemoryEngine(fleet.hub, "thief")
         await engine.open()
+        await engine.put(Bucket.SIGNALS, "alpha.thief.r-1", TaskSignals().model_dump_json().encode())
         await engine.send("alpha", "r-1", order.model_dump_json().encode())
         async for entry in engine.watch(Bucket.RESULTS, "thief"):
             if entry is not None and entry.value is not None:

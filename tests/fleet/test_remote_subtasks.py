@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import errno
 import json
+import os
 import sqlite3
 import threading
 
@@ -11,6 +14,7 @@ import pytest
 
 from callboard import EventName, Outcome, Task
 from callboard.fleet import Bucket, EngineAwayError, MemoryEngine
+from callboard.fleet._engine import BucketEntry
 from callboard.fleet._memory_engine import MemoryDelivery
 from callboard.fleet._work_messages import MachineState
 from callboard.journal import JournalReader
@@ -299,6 +303,23 @@ def test_cancel_while_the_machine_is_away_begins_nothing_there(fleet):
     assert [text for _, _, text in surface.effects] == ["known"]
 
 
+def test_cancelled_work_that_is_delivered_again_is_not_begun(fleet):
+    surface, engine = MemoryServer(MemoryServer.window("finance-3")), MemoryEngine(fleet.hub, "finance-3")
+    first = fleet.machine("finance-3", surface=surface, app=worker)
+    here = fleet.machine("desk", serves=False)
+    assert fleet.submit(here, lone(REMOTE_WINDOW, request="known")).result(PATIENCE).ok
+    first.stop()
+    handle = here.submit(lone(REMOTE_WINDOW, request="late"))
+    works = wait_for(lambda: tuple(fleet.hub.queues["finance-3"]))
+    assert handle.cancel("too late")
+    again = fleet.machine("finance-3", surface=surface, app=worker, engine=engine)
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    deliver_again(fleet, engine, works)
+    wait_for(lambda: not fleet.hub.queues["finance-3"] and not live_keys(fleet.hub))
+    assert [text for _, _, text in surface.effects] == ["known"]
+    assert again.status().tasks == ()
+
+
 def test_submitter_that_restarts_gets_the_result_once(fleet, until):
     surface = MemoryServer(MemoryServer.window("finance-3"))
     fleet.machine("finance-3", surface=surface, app=lambda request: append("one") if request.step == 1 else ASK)
@@ -421,12 +442,38 @@ def test_delivery_that_the_server_has_forgotten_does_not_block_others(fleet, mon
         assert here.submit(lone(REMOTE_WINDOW, request=f"new {number}")).result(PATIENCE).ok
 
 
+class FullDisk(MemoryEngine):
+    """A machine's connection that can't tell its targets at first."""
+
+    failures = 3
+
+    async def put(self, bucket, key, value):
+        """Set a key's value."""
+        if key == "finance-3.targets" and self.failures:
+            self.failures -= 1
+            await asyncio.sleep(0.05)  # the next work is waited for by then
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return await super().put(bucket, key, value)
+
+
+def test_machine_has_all_its_slots_after_errors(fleet, monkeypatch):
+    monkeypatch.setattr("callboard.fleet._fleet_link._RETRY_SECONDS", 0.01)
+    fleet.machine("finance-3", app=worker, engine=FullDisk(fleet.hub, "finance-3"), fleet={"slots": 1})
+    here = fleet.machine("desk", serves=False)
+    assert fleet.submit(here, lone(REMOTE_WINDOW)).result(PATIENCE).ok
+
+
 def end_and_deliver_again(fleet, here, engine):
     """Have a task done, and its work delivered once more."""
     assert fleet.submit(here, lone(REMOTE_WINDOW, request="known")).result(PATIENCE).ok
     handle = here.submit(lone(REMOTE_WINDOW, request="sum"))
     works = wait_for(lambda: tuple(fleet.hub.queues["finance-3"]))
     assert handle.result(PATIENCE).ok
+    deliver_again(fleet, engine, works)
+
+
+def deliver_again(fleet, engine, works):
+    """Deliver the work of a subtask that is over once more."""
     wait_for(lambda: not fleet.hub.queues["finance-3"] and not live_keys(fleet.hub))
     for work in works:
         work.due = 0.0
@@ -524,6 +571,49 @@ def test_pause_before_the_machine_begins_holds_back_its_first_model_call(fleet, 
         assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
         assert requests == []
     wait_for(lambda: not fleet.hub.queues["finance-3"] and not live_keys(fleet.hub))
+
+
+class LateWatch(MemoryEngine):
+    """A connection whose watch of signals comes to earlier ones once the last were read."""
+
+    def __init__(self, hub, name):
+        super().__init__(hub, name)
+        self.is_read, self.is_late = asyncio.Event(), threading.Event()
+
+    async def get(self, bucket, key):
+        """Return a key's value."""
+        entry = await super().get(bucket, key)
+        if bucket is Bucket.SIGNALS:
+            self.is_read.set()
+        return entry
+
+    async def watch(self, bucket, prefix=""):
+        """Yield an earlier value before the first."""
+        if bucket is Bucket.SIGNALS:
+            await self.is_read.wait()
+        async for entry in super().watch(bucket, prefix):
+            if bucket is Bucket.SIGNALS and entry is not None and not self.is_late.is_set():
+                yield BucketEntry(entry.key, b"{}", entry.revision - 1)
+                self.is_late.set()
+            yield entry
+
+
+def test_what_was_said_before_a_pause_does_not_end_it(fleet):
+    requests = []
+    served = fleet.machine("finance-3", app=worker)
+    here = fleet.machine("desk", serves=False)
+    wait_for(lambda: [target for target in here.targets() if target.machine])
+    served.stop()
+    handle = here.submit(lone(REMOTE_WINDOW, request="sum"))
+    wait_for(lambda: fleet.hub.queues["finance-3"])
+    handle.pause()
+    wait_for(lambda: any(b'"paused":true' in (entry.value or b"") for entry in fleet.hub.entries.values()))
+    engine = LateWatch(fleet.hub, "finance-3")
+    back = fleet.machine("finance-3", app=lambda request: requests.append(request) or worker(request), engine=engine)
+    assert engine.is_late.wait(PATIENCE)
+    assert handle.cancel("no more")
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert (requests, back.status().tasks) == ([], ())
 
 
 def test_subtask_is_resumed_though_its_submitter_restarted_meanwhile(fleet, until):
@@ -639,3 +729,43 @@ def test_drain_waits_for_begun_work_and_begins_no_more(fleet):
         assert [line.request for line in reader.tasks()] == ["first"]
     fleet.machine("finance-3", app=worker)
     assert second.result(PATIENCE).ok
+
+
+def test_machine_that_drains_gives_paused_work_back_before_its_begin(fleet):
+    surface, requests = MemoryServer(MemoryServer.window("finance-3")), []
+
+    def there(request):
+        requests.append(request.request)
+        return worker(request)
+
+    served = fleet.machine("finance-3", surface=surface, app=there)
+    here = fleet.machine("desk", serves=False)
+    wait_for(lambda: [target for target in here.targets() if target.machine])
+    served.stop()
+    handle = here.submit(lone(REMOTE_WINDOW, request="sum"))
+    wait_for(lambda: fleet.hub.queues["finance-3"])
+    handle.pause()
+    wait_for(lambda: any(b'"paused":true' in (entry.value or b"") for entry in fleet.hub.entries.values()))
+    back = fleet.machine("finance-3", surface=surface, app=there)
+    wait_for(lambda: running(fleet, "finance-3"))
+    assert back.drain(PATIENCE)
+    back.stop()
+    assert (requests, len(fleet.hub.queues["finance-3"])) == ([], 1)
+    fleet.machine("finance-3", surface=surface, app=there)
+    assert handle.resume()
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["sum"]
+
+
+def test_order_that_can_not_be_read_ends_its_subtask(fleet):
+    served = fleet.machine("finance-3", app=worker)
+    here = fleet.machine("desk", serves=False)
+    wait_for(lambda: [target for target in here.targets() if target.machine])
+    served.stop()
+    handle = here.submit(lone(REMOTE_WINDOW))
+    (work,) = wait_for(lambda: tuple(fleet.hub.queues["finance-3"]))
+    work.body = json.dumps({**json.loads(work.body), "of_a_later_version": 1}).encode()
+    fleet.machine("finance-3", app=worker)
+    result = handle.result(PATIENCE)
+    assert result.outcome is Outcome.ERROR
+    assert result.causes[0].reason.startswith("the machine finance-3 can't read its order: ")
