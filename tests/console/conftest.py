@@ -82,9 +82,9 @@ def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
         each.supervisor.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Give a browser."""
+    """Give a browser; its event loop ends with the module, so that other modules can run theirs."""
     need_browser()
     with running_browser("console-") as address, sync_playwright() as playwright:
         yield playwright.chromium.connect_over_cdp(address)
