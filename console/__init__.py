@@ -1,6 +1,7 @@
 """A console in the browser: what every agent does, what waits for a person, and what went wrong.
 
-It needs ``pip install 'callboard[console]'``. `app` makes an application to mount in a program of your own.
+It needs ``pip install 'callboard[console]'``. `app` makes an application to mount in a program of your own,
+and `report` a file of one task, which needs Jinja2 alone.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ from callboard._lazy_names import lazy_names
 if TYPE_CHECKING:
     from callboard.console._application import app
     from callboard.console._server import ConsoleServer
+    from callboard.console._task_report import report
 
-__all__ = ["ConsoleServer", "app"]
+__all__ = ["ConsoleServer", "app", "report"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
-    {"callboard.console._application": ("app",), "callboard.console._server": ("ConsoleServer",)},
+    {
+        "callboard.console._application": ("app",),
+        "callboard.console._server": ("ConsoleServer",),
+        "callboard.console._task_report": ("report",),
+    },
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
 import math
@@ -10,35 +9,31 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
 from callboard.console._english import TEXTS
+from callboard.console._file_changes import file_changes
 from callboard.console._other_rules import other_rulings, rules_in
 from callboard.console._state_drawing import state_drawing
-from callboard.console._task_view import SCALE, digest_of, pretty, task_view
-from callboard.history import calls_of, described, history_of, numbered, used
-from callboard.journal import JournalReader, TaskFilter
-from callboard.messages import ApprovalRequest, EventName, Outcome, visible
+from callboard.console._task_view import digest_of, pretty, task_view
+from callboard.console._templates import templates
+from callboard.history import calls_of, history_of
+from callboard.journal import JournalReader, TaskFilter, Versions
+from callboard.messages import ApprovalRequest, EventName, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from jinja2 import Environment
 
     from callboard.console._sign_in import SignIn
     from callboard.history import TaskHistory
     from callboard.messages import ActionFacts, Question
     from callboard.supervisor import Supervisor
 
-_HERE = Path(__file__).parent
-STATIC = _HERE / "static"
-
-
-def _shown(value: object) -> object:
-    """Make invisible characters of others' texts visible, line by line."""
-    return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
+STATIC = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True)
@@ -53,24 +48,10 @@ class Pages:
 
     @cached_property
     def _templates(self) -> Environment:
-        environment = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=StrictUndefined,
-            finalize=_shown,
-        )
-        environment.globals.update(t=SimpleNamespace(**TEXTS), scale=SCALE, live=self.supervisor is not None)
+        environment = templates(live=self.supervisor is not None)
         environment.filters.update(
-            json=pretty,
             calls=calls_of,
-            iso=_iso,
-            described=described,
-            used=used,
             zip=zip,
-            on_one_line=visible,
-            counted=numbered,
             facts=_facts_of,
             before=lambda ask: digest_of(ask.before),
             now=_picture_now,
@@ -132,6 +113,7 @@ class Pages:
             "task.html",
             view=view,
             history=history,
+            changes=file_changes(history, Versions(self.journal.resolve())),
             task=history.task,
             result=history.result,
             status=self._status_of(task_id),
@@ -233,11 +215,6 @@ def _facts_of(facts: ActionFacts) -> list[tuple[str, str]]:
     """Return the facts of a held action that a person decides by."""
     values = facts.model_dump(mode="json")
     return [(name.replace("_", " "), pretty(value)) for name, value in values.items() if value]
-
-
-def _iso(at: float) -> str:
-    """Format a moment so that the browser shows it in the reader's zone."""
-    return dt.datetime.fromtimestamp(at, dt.UTC).isoformat()
 
 
 def _filter_of(query: Mapping[str, str]) -> TaskFilter:

@@ -123,17 +123,18 @@ class TaskView:
     files: list[str] = field(default_factory=list)
 
 
-def task_view(history: TaskHistory, now: Timestamp, *, until: int | None = None) -> TaskView:
+def task_view(history: TaskHistory, now: Timestamp, *, until: int | None = None, most: int = MOST_ENTRIES) -> TaskView:
     """Make the view of a task.
 
     Args:
         history: The task.
         now: The present, for work that is not over.
         until: The number of the first entry after those that are shown; None for the latest.
+        most: The most entries that are shown.
     """
     runs = _runs(history, now)
     last = len(history.entries) if until is None else max(0, min(until, len(history.entries)))
-    first = max(0, last - MOST_ENTRIES)
+    first = max(0, last - most)
     facts = _StepFacts(history)
     entries = [_entry_view(number, entry, facts) for number, entry in enumerate(history.entries[first:last], first + 1)]
     end = history.ended if history.ended is not None else now

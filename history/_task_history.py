@@ -19,6 +19,7 @@ from callboard.messages import (
     Cancel,
     Event,
     EventName,
+    Foreseen,
     Note,
     Pause,
     Question,
@@ -84,6 +85,8 @@ class TaskHistory:
     results: dict[str, SubtaskResult] = field(default_factory=dict)
     """The results of subtasks, by run."""
     events: list[Event] = field(default_factory=list)
+    foreseen: list[Foreseen] = field(default_factory=list)
+    """The files that its actions were about to replace, in order."""
 
     @property
     def waiting(self) -> tuple[Question | ApprovalRequest, ...]:
@@ -160,6 +163,8 @@ def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901, PLR0912 - one m
         case message if isinstance(message, OnTheWay):
             unfinished = history.broken_off.get(row.run_id, Unfinished())
             history.broken_off[row.run_id] = unfinished.after(message)
+            if isinstance(message, Foreseen):
+                history.foreseen.append(message)
         case Pause() | Resume() if row.run_id:
             pass  # each of its agents has a row of its own
         case StepDone() | StepFailure():

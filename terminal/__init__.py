@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from callboard.terminal._place import keep_inside, prepare
     from callboard.terminal._prepared_run import prepared, started
     from callboard.terminal._project import demo_folder, demo_names, file_schemas, write_project
+    from callboard.terminal._report_command import write_report
     from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
     from callboard.terminal._show import show_task
     from callboard.terminal._takeover import take_over, with_resume_hint
@@ -123,6 +124,7 @@ __all__ = [
     "warn",
     "with_resume_hint",
     "write_project",
+    "write_report",
 ]
 
 _HOMES = {
@@ -169,6 +171,7 @@ _HOMES = {
     "callboard.terminal._place": ("keep_inside", "prepare"),
     "callboard.terminal._prepared_run": ("prepared", "started"),
     "callboard.terminal._project": ("demo_folder", "demo_names", "file_schemas", "write_project"),
+    "callboard.terminal._report_command": ("write_report",),
     "callboard.terminal._results": ("print_head", "print_result", "print_verdicts", "replay_task"),
     "callboard.terminal._show": ("show_task",),
     "callboard.terminal._takeover": ("take_over", "with_resume_hint"),

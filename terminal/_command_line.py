@@ -529,6 +529,37 @@ def console(
         parts.open_console(journal, port)
 
 
+@app.command("report")
+def report(
+    task: TaskId,
+    journal: Journal = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The new file; .md for Markdown.",
+            show_default="<task id>.html, in the current folder",
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown, without pictures.")] = False,
+    pictures: Annotated[
+        float, typer.Option(min=0, max=1000, metavar="MB", help="The most megabytes of pictures; 0 for none.")
+    ] = 10,
+) -> None:
+    """Write a report of a task to one file.
+
+    It has the history with its pictures, as in the console, and can be sent or
+    printed: it needs no other file, runs no script and loads nothing. The latest
+    pictures that fit are in it. Secrets are redacted as in the journal; look
+    through it before you send it. The journal may be in use.
+    """
+    with mistakes():
+        parts.write_report(parts.terminal(), task, journal, output, markdown=markdown, picture_megabytes=pictures)
+
+
 @app.command("undo")
 def undo(
     task: TaskId,

@@ -1,80 +1,27 @@
-"""Counts of changes: contents of documents before and after a task."""
+"""Documents before and after a task, with counts of their changes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands import FORMULA, Contents, contents_of
+from callboard.actors.commands import Contents, contents_of, described_changes
 from callboard.history import numbered, on_machine
 from callboard.messages import CLOSE, OPEN
 from callboard.terminal._text import short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from callboard.config import Settings
     from callboard.messages import TaskResult
 
 _MOST_FILES, _MOST_LISTED = 10_000, 20
 """The most files in the folders of a run that are compared, and that are listed."""
-
-
-def described_changes(old: Contents | None, new: Contents | None) -> str:
-    """Describe the differences, such as `12 cells, 1 new chart`.
-
-    Without contents before, all that there is counts. Empty if nothing can be counted.
-    """
-    if new is None:
-        return ""
-    if old is None:
-        return ", ".join(_totals(new))
-    return ", ".join(_differences(old, new)) or "no values changed"
-
-
-def _totals(contents: Contents) -> Iterable[str]:
-    yield from _counted(len(contents.cells), "cell")
-    for kind, texts in contents.texts.items():
-        yield from _counted(texts.total(), kind)
-    for kind, some in contents.parts.items():
-        yield from _counted(some.total(), kind)
-
-
-def _differences(old_contents: Contents, new_contents: Contents) -> Iterable[str]:
-    cells = old_contents.cells.keys() | new_contents.cells.keys()
-    yield from _counted(sum(_differ(old_contents, new_contents, cell) for cell in cells), "cell")
-    for kind in old_contents.texts | new_contents.texts:
-        old, new = old_contents.texts.get(kind, Counter()), new_contents.texts.get(kind, Counter())
-        yield from _counted(max((new - old).total(), (old - new).total()), kind)
-    for kind in old_contents.parts | new_contents.parts:
-        old_parts, new_parts = old_contents.parts.get(kind, Counter()), new_contents.parts.get(kind, Counter())
-        more = new_parts.total() - old_parts.total()
-        yield from _counted(more, f"new {kind}")
-        yield from _counted(-more, f"{kind} removed")
-        yield from _counted((new_parts - old_parts).total() - max(more, 0), f"{kind} changed")
-    renamed = sum(new_contents.sheets.get(key, title) != title for key, title in old_contents.sheets.items())
-    yield from _counted(len(new_contents.sheets.keys() - old_contents.sheets), "new sheet")
-    yield from _counted(len(old_contents.sheets.keys() - new_contents.sheets), "sheet removed")
-    yield from _counted(renamed, "sheet renamed")
-
-
-def _differ(old_contents: Contents, new_contents: Contents, cell: tuple[str, str]) -> bool:
-    old, new = old_contents.cells.get(cell, ""), new_contents.cells.get(cell, "")
-    repeated = FORMULA in {old, new} and old.startswith(FORMULA) and new.startswith(FORMULA)
-    return old != new and not repeated
-
-
-def _counted(number: int, kind: str) -> Iterable[str]:
-    """Format a number of things; nothing for none."""
-    if number > 0:
-        first, _, more = kind.partition(" ")
-        plural = f"new {more}s" if first == "new" else f"{first}s {more}".rstrip()
-        yield f"{number:,} {kind if number == 1 else plural}"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._bound_tools import BoundTool, ToolFailure
 from callboard.actors.commands._canonical import text_of
+from callboard.actors.commands._content_changes import described_changes
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
-from callboard.actors.commands._file_contents import FORMULA, Contents, contents_of
+from callboard.actors.commands._file_contents import Contents, contents_in, contents_of
 from callboard.actors.commands._file_damage import damage
 from callboard.actors.commands._file_differences import differences_in_words
 from callboard.actors.commands._file_digests import MOST_KEPT, compared_files, digests_of, join_files
@@ -35,7 +36,6 @@ from callboard.actors.commands._surface_lifecycle import SurfaceLifecycle
 from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
 
 __all__ = [
-    "FORMULA",
     "IDENTITY",
     "MOST_KEPT",
     "OF_TASK",
@@ -62,8 +62,10 @@ __all__ = [
     "UnknownSecretError",
     "actions_of",
     "compared_files",
+    "contents_in",
     "contents_of",
     "damage",
+    "described_changes",
     "differences_in_words",
     "digests_of",
     "find_target",

@@ -70,7 +70,7 @@ def test_the_command_prints_the_script_and_writes_nothing(call: Call, here: Path
 
 @pytest.mark.usefixtures("forked")
 def test_commands_are_completed(here: Path) -> None:
-    assert complete("callboard re", here) == ["resume", "replay"]
+    assert complete("callboard re", here) == ["resume", "report", "replay"]
     assert complete("callboard policy ", here) == ["check"]
     assert complete("callboard fleet ", here) == ["setup", "serve"]
     assert list(here.iterdir()) == []

@@ -13,9 +13,9 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 
 from callboard import Outcome, Settings, TaskResult
-from callboard.actors.commands import contents_of
+from callboard.actors.commands import contents_of, described_changes
 from callboard.messages import SubtaskResult
-from callboard.terminal._document_changes import FolderFiles, OldDocuments, described_changes
+from callboard.terminal._document_changes import FolderFiles, OldDocuments
 
 
 def book(path: Path, edit: Callable[[Any], object] = lambda _book: None) -> Path:

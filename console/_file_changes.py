@@ -1,0 +1,84 @@
+"""The changes of a task's files in words, from the versions that the journal keeps."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.actors.commands import contents_in, described_changes
+from callboard.console._english import TEXTS
+from callboard.surfaces import open_file
+
+if TYPE_CHECKING:
+    from callboard.history import TaskHistory
+    from callboard.journal import Versions
+    from callboard.messages import Foreseen
+
+_MOST_BYTES = 5_000_000
+"""The largest file that is compared."""
+_MOST_SECONDS = 2.0
+"""The time after which no more files are compared."""
+
+
+def file_changes(history: TaskHistory, versions: Versions) -> dict[str, str]:
+    """Describe the changes of each file of a task that is over, such as `12 cells, 1 new chart`.
+
+    Only files of its result are read, and only while they are as the task left them.
+    """
+    result = history.result
+    if result is None:
+        return {}
+    notes: dict[str, list[Foreseen]] = defaultdict(list)
+    for note in history.foreseen:
+        notes[note.path].append(note)
+    end = time.monotonic() + _MOST_SECONDS
+    changes = {}
+    for name in dict.fromkeys((*result.artifacts, *result.changed)):
+        if name in notes:
+            is_late = time.monotonic() > end
+            changes[name] = TEXTS["file_not_compared"] if is_late else _change(history.task.id, versions, notes[name])
+    return changes
+
+
+def _change(task_id: str, versions: Versions, notes: list[Foreseen]) -> str:
+    """Describe the changes of a file.
+
+    Args:
+        task_id: The task.
+        versions: The versions of the journal.
+        notes: The notes about each of the task's changes of the file, in order.
+    """
+    first, last = notes[0], notes[-1]
+    path = Path(first.path)
+    if first.before and not first.kept:
+        return TEXTS["file_not_kept"]
+    try:
+        if os.path.realpath(path) != str(path) or not path.is_file():
+            return TEXTS["file_gone"]
+        with open_file(path) as file:
+            new = file.read(_MOST_BYTES + 1)
+    except OSError:
+        return TEXTS["file_gone"]
+    old = versions.read(task_id, first.before) if first.before else b""
+    if old is None:
+        return TEXTS["file_not_kept"]
+    if max(len(old), len(new)) > _MOST_BYTES:
+        return TEXTS["file_not_compared"]
+    digest = hashlib.sha256(new).hexdigest()
+    if digest == first.before:
+        return TEXTS["file_as_before"]
+    if digest not in {last.after, last.before}:  # the latest change may not have been done
+        return TEXTS["file_changed_since"]
+    new_contents = contents_in(path.name, new)
+    if not first.before:
+        return ": ".join(filter(None, (TEXTS["file_made"], described_changes(None, new_contents))))
+    old_contents = contents_in(path.name, old)
+    counts = "" if old_contents is None else described_changes(old_contents, new_contents)
+    words = ": ".join(filter(None, (TEXTS["file_changed"], counts)))
+    by_others = any(note.before not in {earlier.after, earlier.before} for earlier, note in itertools.pairwise(notes))
+    return f"{words}, {TEXTS['file_by_others']}" if by_others else words

@@ -1,0 +1,166 @@
+"""A report of one task: a file of HTML or Markdown that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import itertools
+import re
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from callboard.console._english import TEXTS
+from callboard.console._file_changes import file_changes
+from callboard.console._task_view import task_view
+from callboard.console._templates import shown, templates
+from callboard.history import cut, history_of, plain
+from callboard.journal import JournalReader, Versions
+from callboard.messages import UnknownTaskError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.console._task_view import EntryView, TaskView
+    from callboard.history import TaskHistory
+
+PICTURE_MEGABYTES = 10.0
+"""The usual bound of a report's pictures together; they take a third more in the file."""
+_MOST_TEXT = 10_000
+"""The longest text of a report, in characters; of a longer one, the beginning is shown."""
+_MOST_CHARACTERS = 5_000_000
+"""The most characters of a report beside its pictures."""
+_MOST_ENTRIES = (1000, 200, 40, 8, 1)
+"""The most entries and subtasks; less, if their texts are too long together."""
+_STYLE = Path(__file__).parent / "static" / "console.css"
+_TICKS = re.compile("`+")
+
+
+def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megabytes: float = PICTURE_MEGABYTES) -> str:
+    """Make a report of a task, for people who do not have the journal.
+
+    It runs no script and loads nothing. Secrets are redacted as in the journal.
+
+    Args:
+        journal: The journal; it may be in use.
+        task_id: The task.
+        markdown: Make Markdown, without pictures, instead of HTML.
+        picture_megabytes: The most megabytes of pictures; of more, the latest are shown. 0 for none.
+
+    Raises:
+        UnknownTaskError: If the journal does not have the task.
+        JournalError: If the journal can't be read.
+    """
+    with JournalReader.open(journal, pictures=False) as reader:
+        history = history_of(reader.rows(task_id))
+        if history is None:
+            raise UnknownTaskError(task_id)
+        now, changes = time.time(), file_changes(history, Versions(reader.path))
+        most_bytes = 0 if markdown else round(picture_megabytes * 1_000_000)
+        for most in _MOST_ENTRIES:
+            view = task_view(history, now, most=most)
+            contents = _Contents(reader, view, most, most_bytes, markdown=markdown)
+            text = _rendered(history, view, contents, changes, now, markdown=markdown)
+            if len(text) - contents.picture_characters <= _MOST_CHARACTERS:
+                break
+    return text
+
+
+def _rendered(
+    history: TaskHistory, view: TaskView, contents: _Contents, changes: dict[str, str], now: float, *, markdown: bool
+) -> str:
+    environment = templates(_code_span if markdown else _cut_shown, report=contents)
+    if markdown:
+        environment.globals["t"] = SimpleNamespace(**{name: Markup(text) for name, text in TEXTS.items()})  # noqa: S704
+        environment.filters["fenced"] = _fenced
+    return environment.get_template("report.md" if markdown else "report.html").render(
+        history=history,
+        changes=changes,
+        view=view,
+        task=history.task,
+        result=history.result,
+        status=None,
+        made=now,
+        style="" if markdown else _STYLE.read_text(encoding="utf-8"),
+        version=importlib.metadata.version("callboard"),
+    )
+
+
+class _Contents:
+    """The pictures of a report, and notes about all that it leaves out."""
+
+    def __init__(self, reader: JournalReader, view: TaskView, most: int, most_bytes: int, *, markdown: bool) -> None:
+        """Choose the pictures: the latest that fit."""
+        self._sources: dict[str, Markup] = {}
+        self._numbers: dict[str, int] = {}
+        digests = dict.fromkeys(itertools.chain.from_iterable(map(_digests, view.entries)))
+        left_out = lost = 0
+        room = most_bytes
+        for digest in reversed(digests):
+            picture = reader.picture(bytes.fromhex(digest)) if room else b""
+            if picture is None:
+                lost += 1
+            elif room and len(picture) <= room:
+                room -= len(picture)
+                encoded = base64.b64encode(picture).decode()
+                self._sources[digest] = Markup(f"data:image/png;base64,{encoded}")  # noqa: S704 - base64
+            else:
+                left_out += 1
+        self.picture_characters = sum(map(len, self._sources.values()))
+        subtasks = len(view.runs) - most
+        del view.runs[most:]
+        pictures_note = "pictures_elsewhere" if markdown else "pictures_left_out"
+        self.notes = [
+            Markup(f"{number:,} {TEXTS[name]}")  # noqa: S704 - a number, and a text of our own
+            for name, number in (
+                ("entries_left_out", view.earlier),
+                ("subtasks_left_out", subtasks),
+                (pictures_note, left_out),
+                ("pictures_lost", lost),
+            )
+            if number > 0
+        ]
+
+    def picture(self, digest: str) -> tuple[int, Markup]:
+        """Return the number of a picture, and at its first place its source; 0 for one that is left out."""
+        source = self._sources.get(digest)
+        if source is None:
+            return 0, Markup()
+        if digest in self._numbers:
+            return self._numbers[digest], Markup()
+        self._numbers[digest] = len(self._numbers) + 1
+        return self._numbers[digest], source
+
+
+def _digests(entry: EntryView) -> Iterator[str]:
+    """Yield the digests of an entry's pictures, in their order."""
+    yield from filter(None, (entry.before, entry.after))
+    yield from (digest for call in entry.calls for digest in call.pictures)
+
+
+def _cut_shown(value: object) -> object:
+    return shown(cut(value, _MOST_TEXT)) if type(value) is str else value
+
+
+def _code_span(value: object) -> object:
+    """Write a text of others for Markdown, as code on one line, in which nothing is markup."""
+    if type(value) is not str:
+        return value
+    text = plain(cut(value, _MOST_TEXT)).strip() or " "
+    ticks = "`" * (_longest_ticks(text) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return Markup(f"{ticks}{space}{text}{space}{ticks}")  # noqa: S704 - nothing is markup in code
+
+
+def _fenced(text: str, indent: int = 0) -> Markup:
+    """Write a text of others for Markdown, as a block of code, with a fence that it can't end."""
+    lines = [plain(line.expandtabs(4)) for line in cut(text, _MOST_TEXT).split("\n")]
+    fence = "`" * max(3, _longest_ticks(text) + 1)
+    return Markup("\n".join(f"{' ' * indent}{line}".rstrip() for line in (f"{fence}text", *lines, fence)))  # noqa: S704
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
