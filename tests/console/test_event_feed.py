@@ -57,7 +57,7 @@ def test_feed_without_a_number_begins_with_the_next_event(office):
     assert numbers == sorted(set(numbers))
 
 
-def test_browser_that_leaves_during_a_look_does_not_close_the_journal_in_it(office, monkeypatch):
+def test_journal_is_closed_after_the_last_look_of_a_browser_that_left(office, monkeypatch):
     started = office(app=lambda _: FINISH)
     order: list[str] = []
     entered = asyncio.Event()
