@@ -404,6 +404,8 @@ class ServedWork:
 
     async def _said_meanwhile(self, task: Task, signals: TaskSignals | None) -> TaskSignals | None:
         """Return all that a submitter has said, after waits for other work and for files."""
+        if self._signals_of[self._signals_key(task)].empty():  # the watch has nothing new
+            return signals
         last = await self._signals(task)
         if last is None:
             return None if signals is None else signals.model_copy(update={"cancel": _GIVEN_UP})
