@@ -11,7 +11,7 @@ from callboard.config import NetworkSettings
 from callboard.console import ConsoleServer
 from callboard.messages import Look
 from callboard.surfaces import ToolError
-from support import PATIENCE
+from support import PATIENCE, wait_for
 
 EVERYWHERE = NetworkSettings(allow=("*", "127.0.0.0/8:*", "localhost:*", "[::1]:*"))
 
@@ -40,6 +40,6 @@ def test_unguarded_browser_has_no_tab_with_the_console(console, debugging_port, 
     address = f"http://127.0.0.1:{console.port}/health"
     with opened(cdp_url=debugging_port, network=NetworkSettings(guarded=False)) as surface:
         tab = open_in(surface, address)
-        assert [target.id for target in run(surface.targets())] == ["browser"]
+        wait_for(lambda: [target.id for target in run(surface.targets())] == ["browser"])  # once it has its title
         with pytest.raises(ToolError, match="is closed"):
             run(surface.observe(tab.target, Look()))
