@@ -19,7 +19,7 @@ from callboard.console._other_rules import other_rulings, rules_in
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import digest_of, pretty, task_view
 from callboard.console._templates import templates
-from callboard.history import calls_of, history_of
+from callboard.history import control_of, history_of
 from callboard.journal import JournalReader, TaskFilter, Versions
 from callboard.messages import ApprovalRequest, EventName, Outcome
 
@@ -50,8 +50,7 @@ class Pages:
     def _templates(self) -> Environment:
         environment = templates(live=self.supervisor is not None)
         environment.filters.update(
-            calls=calls_of,
-            zip=zip,
+            control_of=control_of,
             facts=_facts_of,
             before=lambda ask: digest_of(ask.before),
             now=_picture_now,

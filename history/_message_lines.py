@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from callboard.history._task_history import Reply
-    from callboard.messages import Action, Cause, CommandResult, Message, PlannedSubtask, StepRecord
+    from callboard.messages import Action, Cause, CommandResult, Control, Message, PlannedSubtask, StepRecord
 
 
 class Tone(StrEnum):
@@ -239,10 +239,15 @@ def calls_of(ask: ApprovalRequest) -> list[str]:
     lines = []
     for action in ask.actions:
         call = f"{action.tool} {json.dumps(action.arguments, ensure_ascii=False)}"
-        control_id = action.control.id if action.control is not None else action.arguments.get("control_id")
-        control = next((control for control in ask.observation.controls if control.id == control_id), None)
+        control = control_of(ask, action)
         lines.append(call if control is None else f"{call} on {control.kind} {control.name!r}")
     return lines
+
+
+def control_of(ask: ApprovalRequest, action: Action) -> Control | None:
+    """Return the control that an action is for, as it was when the person was asked."""
+    control_id = action.control.id if action.control is not None else action.arguments.get("control_id")
+    return next((control for control in ask.observation.controls if control.id == control_id), None)
 
 
 def probe_words(probe: str) -> str:
