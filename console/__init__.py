@@ -1,4 +1,6 @@
-"""A console in the browser: what every agent does, what waits for a person, and what went wrong.
+"""A console in the browser, and a report of one file.
+
+It shows the work of each agent, the requests that wait for people, and the reasons of failures.
 
 It needs ``pip install 'callboard[console]'``. `app` makes an application to mount in a program of your own,
 and `report` a file of one task, which needs Jinja2 alone.

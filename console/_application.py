@@ -48,13 +48,15 @@ _MOST_FEEDS = 64
 
 
 def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = None) -> Starlette:
-    """Make the console of a supervisor, to mount in a program with a sign-in of its own.
+    """Make the console of a supervisor, to mount in another program.
+
+    That program has a sign-in of its own.
 
     The program ends it with the supervisor. It shows the supervisor's journal, and answers what waits for people.
 
     Args:
         supervisor: The supervisor; it needs a journal.
-        person: Returns the name of the person who is signed in, from a request; None for nobody. It is recorded with
+        person: Returns the name of the person who is signed in, from a request; None for no person. It is recorded with
             each answer. It is called for each request, on the program's event loop, and may be a coroutine function.
         metrics_token: The bearer token with which ``/metrics`` may be read; None for no metrics. They need
             ``observe.metrics``.
@@ -157,7 +159,10 @@ class _Console:
         ]
 
     def _part(self, render: Callable[[Request, SignIn], str]) -> Callable[[Request], Any]:
-        """Make the handler of a page: its frame for a browser, its contents for the frame."""
+        """Make the handler of a page.
+
+        A browser gets its frame, and the frame its contents.
+        """
 
         async def respond(request: Request) -> Response:
             if request.scope.get("callboard_frame"):
@@ -182,7 +187,10 @@ class _Console:
         return self._pages.run(request.path_params["task_id"], request.path_params["run_id"])
 
     async def _sign_in(self, request: Request) -> Response:
-        """Exchange a link, or the sign-in of the program that mounts this, for a session."""
+        """Start a session.
+
+        It takes a link, or the sign-in of the program that mounts the console.
+        """
         person: str | None = self._user
         if self._person is not None:
             person = await person_of(self._person, request)
@@ -264,7 +272,7 @@ class _Console:
         return JSONResponse({"changed": await anyio.to_thread.run_sync(apply)})
 
     async def _answer(self, request: Request) -> Response:
-        """Answer an approval or a question, in the name of the person who is signed in."""
+        """Answer a request in the name of the person signed in."""
         session, supervisor, fields = _session(request), self._working_supervisor(), await _body(request)
         request_id = request.path_params["request_id"]
 

@@ -1,4 +1,4 @@
-"""The English texts of the console, all in one place, so that they can be translated."""
+"""The English texts of the console, in one place for translations."""
 
 from __future__ import annotations
 

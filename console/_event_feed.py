@@ -48,7 +48,7 @@ class _Follower:
 
 
 async def event_feed(journal: Path, after_seq: int | None) -> AsyncGenerator[bytes]:
-    """Yield the events after a number, each with its number as its id.
+    """Yield the events after a number, with their numbers as ids.
 
     A browser that lost the connection continues after the last id that it has.
 
@@ -77,6 +77,9 @@ async def event_feed(journal: Path, after_seq: int | None) -> AsyncGenerator[byt
 
 
 def _encoded(event: Event) -> bytes:
-    """Encode an event: whose it is, and its name; the page reads the rest again."""
+    """Encode the name and the task of an event.
+
+    The page reads the rest again.
+    """
     facts = {"name": event.name.value, "task": event.task_id, "run": event.run_id}
     return f"id: {event.seq}\ndata: {json.dumps(facts)}\n\n".encode()

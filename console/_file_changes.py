@@ -1,4 +1,4 @@
-"""The changes of a task's files in words, from the versions that the journal keeps."""
+"""The changes of a task's files in words, from kept versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _MOST_SECONDS = 2.0
 
 
 def file_changes(history: TaskHistory, versions: Versions) -> dict[str, str]:
-    """Describe the changes of each file of a task that is over, such as `12 cells, 1 new chart`.
+    """Describe the changes of each file of an ended task.
+
+    An example is `12 cells, 1 new chart`.
 
     Only files of its result are read, and only while they are as the task left them.
     """

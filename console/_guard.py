@@ -1,4 +1,4 @@
-"""Refusal of requests that do not come from a page of the console."""
+"""Refusal of requests that are not from the console's pages."""
 
 from __future__ import annotations
 
@@ -96,7 +96,10 @@ class Guard:
         return await self._lacking_sign_in(scope, headers)
 
     async def _lacking_sign_in(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
-        """Return the response to a request without a session, and note the session of another one."""
+        """Return the refusal of a request without a session.
+
+        The session of another one is noted in its scope.
+        """
         person = None if self.person is None else await person_of(self.person, Request(scope))
         if self.person is not None and not person:
             return PlainTextResponse("sign in first", 401)
@@ -104,8 +107,8 @@ class Guard:
         if token is None and scope["method"] in _READING:
             scope["callboard_frame"] = True  # the frame of the page, which loads the rest with its token
             return None
-        found = (self.sessions.find(cookie, token or "") for cookie in _cookies(headers, self.cookie_name))
-        session = next(filter(None, found), None)
+        sign_ins = (self.sessions.find(cookie, token or "") for cookie in _cookies(headers, self.cookie_name))
+        session = next(filter(None, sign_ins), None)
         if session is None or person not in {None, session.person}:
             return PlainTextResponse("sign in first", 401)
         scope["callboard_session"] = session
@@ -119,20 +122,26 @@ async def person_of(person: Person, request: Request) -> str | None:
 
 
 def mounted_at(scope: Scope) -> str:
-    """Return the path of the console in the program that mounts it, as it stands in addresses; empty for none."""
+    """Return the quoted path at which a program mounts the console.
+
+    Empty at its root.
+    """
     path = quote(scope.get("root_path", "").strip("/"))
     return f"/{path}" if path else ""
 
 
 def _path_inside(scope: Scope) -> str:
-    """Return the path of a request inside the console, as its routes see it."""
+    """Return the path of a request for the console's routes."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path.removeprefix(root) or "/" if path == root or path.startswith(f"{root}/") else path
 
 
 def _cookies(headers: Headers, name: str) -> Iterator[str]:
-    """Yield the values of a cookie, however other programs of this machine have set theirs."""
+    """Yield all values of a cookie.
+
+    Other programs of this machine may have set one of its name.
+    """
     for part in ";".join(headers.getlist("cookie")).split(";"):
         key, _, value = part.strip().partition("=")
         if key == name:

@@ -1,4 +1,7 @@
-"""The verdicts of other rules on the recorded actions of a task. Nothing is executed."""
+"""The verdicts of other rules on the recorded actions of a task.
+
+Nothing is executed.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ def rules_in(text: str) -> tuple[PolicyRule, ...]:
 
 
 def other_rulings(history: TaskHistory, rules: Sequence[PolicyRule]) -> list[OtherRuling]:
-    """Return the rulings of rules, with the default rules after them, on each action that was ruled on."""
+    """Return the rulings of other rules on the recorded actions.
+
+    The default rules come after them.
+    """
     return [
         _ruling(event, (*rules, *DEFAULT_RULES)) for event in history.events if event.name is EventName.POLICY_DECIDED
     ]
@@ -99,12 +105,12 @@ def _verdict(agent: str, data: dict[str, Any], rules: Sequence[PolicyRule]) -> t
 
     The record has a call's resources only if a rule asked for them then, and its arguments as the model gave them.
     """
-    given, is_cut = _arguments(str(data["arguments"]))
-    arguments = {**given, **data["canonical"]}
+    model_arguments, is_cut = _arguments(str(data["arguments"]))
+    arguments = {**model_arguments, **data["canonical"]}
     facts = Facts(
         hazards=frozenset(map(Hazard, data["hazards"])),
         arguments=arguments,
-        inexact=frozenset({*data["inexact"], *(given.keys() - data["canonical"].keys())}),
+        inexact=frozenset({*data["inexact"], *(model_arguments.keys() - data["canonical"].keys())}),
         resources=data["resources"],
         may_change=tuple(data["may_change"]),
     )

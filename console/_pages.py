@@ -1,4 +1,4 @@
-"""The pages of the console, as parts that the frame in the browser loads."""
+"""The pages of the console, as parts of their frame."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ STATIC = Path(__file__).parent / "static"
 
 @dataclass(frozen=True)
 class Pages:
-    """Makes the parts of the pages from a journal, and from its supervisor if it has one here.
+    """Makes the parts of the pages from a journal.
+
+    With a supervisor they also show its state.
 
     All methods block; they are called on threads.
     """
@@ -189,7 +191,10 @@ class Pages:
 
 
 def number_in(text: str) -> int | None:
-    """Return the number in an address or a header; None if it has none that a journal could have."""
+    """Return the number in an address or a header.
+
+    None if it is none that a journal could have.
+    """
     return int(text) if len(text) <= _MOST_DIGITS and text.isdecimal() else None
 
 
@@ -204,7 +209,10 @@ def _is_approval(ask: ApprovalRequest | Question) -> bool:
 
 
 def _picture_now(ask: ApprovalRequest | Question) -> str:
-    """Return the digest of the picture at the time of asking; empty without one."""
+    """Return the digest of the picture at the time of asking.
+
+    Empty without one.
+    """
     if isinstance(ask, ApprovalRequest):
         return digest_of(ask.observation.annotated or ask.observation.picture)
     return digest_of(ask.picture)
@@ -217,7 +225,10 @@ def _facts_of(facts: ActionFacts) -> list[tuple[str, str]]:
 
 
 def _filter_of(query: Mapping[str, str]) -> TaskFilter:
-    """Return the filter of a page's address; what can't be read is left out."""
+    """Return the filter of a page's address.
+
+    Parts that can't be read are left out.
+    """
     outcome = query.get("outcome", "")
     outcomes: frozenset[Outcome | None] = frozenset()
     if outcome == _UNFINISHED:
@@ -235,7 +246,10 @@ def _filter_of(query: Mapping[str, str]) -> TaskFilter:
 
 
 def _moment_of(text: str) -> float | None:
-    """Return a moment in seconds, which the browser has made from a day in the reader's zone."""
+    """Return a moment in seconds.
+
+    The browser makes it from a day in the reader's zone.
+    """
     try:
         moment = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The console on an address of this machine, with a sign-in of its own."""
+"""The console on an address of this machine."""
 
 from __future__ import annotations
 

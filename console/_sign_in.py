@@ -1,4 +1,7 @@
-"""Sign-in to the console: links that work once, and sessions that survive a restart."""
+"""Sign-in to the console by links and sessions.
+
+A link works once, and a session survives a restart.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,10 @@ class SignIns:
         return f"{payload}.{self._signed('cookie', payload)}", self._signed("token", payload)
 
     def find(self, cookie: str, token: str) -> SignIn | None:
-        """Return the session of a cookie and a token; None unless both are of one that holds."""
+        """Return the session of a cookie and a token.
+
+        None unless both are of one that holds.
+        """
         payload, _, signature = cookie.partition(".")
         cookie_is_right = _equal(signature, self._signed("cookie", payload))
         if not (_equal(token, self._signed("token", payload)) and cookie_is_right):
@@ -90,7 +96,9 @@ def _equal(text: str, expected: str) -> bool:
 
 
 def key_beside(journal: Path) -> bytes:
-    """Return the key of a journal's console, from a file beside it that only its user can read.
+    """Return the key of a journal's console.
+
+    It is in a file beside the journal that only its user can read.
 
     Raises:
         OSError: If the file can't be read or written.

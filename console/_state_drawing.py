@@ -52,7 +52,9 @@ class StateDrawing:
 
 
 def state_drawing(address: str, moves: list[tuple[str, str]]) -> StateDrawing | None:
-    """Draw the machine of an agent; None for a kind of a program of its own.
+    """Draw the machine of an agent.
+
+    None for a host program's own kind of agent.
 
     Args:
         address: The agent.
@@ -76,7 +78,10 @@ def state_drawing(address: str, moves: list[tuple[str, str]]) -> StateDrawing | 
 
 
 def _place(number: int, count: int) -> tuple[float, float]:
-    """Return the middle of a state's box: they stand on an ellipse, the first on the left."""
+    """Return the middle of a state's box.
+
+    The boxes stand on an ellipse, the first on the left.
+    """
     angle = math.pi + 2 * math.pi * number / count
     x = WIDTH / 2 + (WIDTH - _BOX_WIDTH - 16) / 2 * math.cos(angle)
     y = HEIGHT / 2 + (HEIGHT - _BOX_HEIGHT - 16) / 2 * math.sin(angle)
@@ -84,7 +89,7 @@ def _place(number: int, count: int) -> tuple[float, float]:
 
 
 def _arrow(source: tuple[float, float], target: tuple[float, float]) -> str:
-    """Return the path from the edge of one box to that of another."""
+    """Return the path of an arrow between two boxes."""
     (x1, y1), (x2, y2) = source, target
     bend_x, bend_y = (x1 + x2) / 2 - (y2 - y1) * _BEND, (y1 + y2) / 2 + (x2 - x1) * _BEND
     (x1, y1), (x2, y2) = _edge(source, (bend_x, bend_y)), _edge(target, (bend_x, bend_y))
@@ -92,7 +97,7 @@ def _arrow(source: tuple[float, float], target: tuple[float, float]) -> str:
 
 
 def _edge(middle: tuple[float, float], toward: tuple[float, float]) -> tuple[float, float]:
-    """Return the point of a box's edge in the direction of another point."""
+    """Return the point of a box's edge toward another point."""
     dx, dy = toward[0] - middle[0], toward[1] - middle[1]
     scale = min((_BOX_WIDTH / 2 + 3) / abs(dx) if dx else math.inf, (_BOX_HEIGHT / 2 + 3) / abs(dy) if dy else math.inf)
     return middle[0] + dx * scale, middle[1] + dy * scale

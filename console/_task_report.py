@@ -1,4 +1,4 @@
-"""A report of one task: a file of HTML or Markdown that needs nothing else."""
+"""A report of one task in one file of HTML or Markdown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TICKS = re.compile("`+")
 
 
 def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megabytes: float = PICTURE_MEGABYTES) -> str:
-    """Make a report of a task, for people who do not have the journal.
+    """Make a report of a task for people without the journal.
 
     It runs no script and loads nothing. Secrets are redacted as in the journal.
 
@@ -90,19 +90,19 @@ def _rendered(
 
 
 class _Contents:
-    """The pictures of a report, and notes about all that it leaves out."""
+    """The pictures of a report, and notes about omissions."""
 
     def __init__(self, reader: JournalReader, view: TaskView, most: int, most_bytes: int, *, markdown: bool) -> None:
         """Choose the pictures: the latest that fit."""
         self._sources: dict[str, Markup] = {}
         self._numbers: dict[str, int] = {}
         digests = dict.fromkeys(itertools.chain.from_iterable(map(_digests, view.entries)))
-        left_out = lost = 0
+        left_out = damaged = 0
         room = most_bytes
         for digest in reversed(digests):
             picture = reader.picture(bytes.fromhex(digest)) if room else b""
             if picture is None:
-                lost += 1
+                damaged += 1
             elif room and len(picture) <= room:
                 room -= len(picture)
                 encoded = base64.b64encode(picture).decode()
@@ -119,13 +119,16 @@ class _Contents:
                 ("entries_left_out", view.earlier),
                 ("subtasks_left_out", subtasks),
                 (pictures_note, left_out),
-                ("pictures_lost", lost),
+                ("pictures_lost", damaged),
             )
             if number > 0
         ]
 
     def picture(self, digest: str) -> tuple[int, Markup]:
-        """Return the number of a picture, and at its first place its source; 0 for one that is left out."""
+        """Return the number of a picture, and once its source.
+
+        The number is 0 for one that is left out.
+        """
         source = self._sources.get(digest)
         if source is None:
             return 0, Markup()
@@ -146,7 +149,10 @@ def _cut_shown(value: object) -> object:
 
 
 def _code_span(value: object) -> object:
-    """Write a text of others for Markdown, as code on one line, in which nothing is markup."""
+    """Write a text of others for Markdown, as code on one line.
+
+    Nothing in it is markup.
+    """
     if type(value) is not str:
         return value
     text = plain(cut(value, _MOST_TEXT)).strip() or " "
@@ -156,7 +162,10 @@ def _code_span(value: object) -> object:
 
 
 def _fenced(text: str, indent: int = 0) -> Markup:
-    """Write a text of others for Markdown, as a block of code, with a fence that it can't end."""
+    """Write a text of others for Markdown, as a block of code.
+
+    It can't end its fence.
+    """
     lines = [plain(line.expandtabs(4)) for line in cut(text, _MOST_TEXT).split("\n")]
     fence = "`" * max(3, _longest_ticks(text) + 1)
     return Markup("\n".join(f"{' ' * indent}{line}".rstrip() for line in (f"{fence}text", *lines, fence)))  # noqa: S704

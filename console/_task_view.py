@@ -1,4 +1,7 @@
-"""A task as its page shows it: subtasks in a tree with times, steps, calls and requests."""
+"""A task as its page shows it.
+
+It has subtasks in a tree with their times, steps, calls and requests.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ SCALE = 1000
 
 @dataclass(frozen=True)
 class CallView:
-    """A call of a tool, with its result and the verdict of the rules."""
+    """A call of a tool, with its result and the rules' verdict."""
 
     tool: str
     arguments: str
@@ -79,7 +82,6 @@ class RunView:
 
     run_id: str
     number: int
-    agent: str
     address: str
     request: str
     depth: int
@@ -93,6 +95,11 @@ class RunView:
     after: tuple[int, ...] = ()
     bar: tuple[int, int, int] = (0, 0, 0)
     """The begin of its wait, the begin of its work, and its end, on the scale of the drawing."""
+
+    @property
+    def agent(self) -> str:
+        """The agent and its machine, for people."""
+        return agent_label(self.address, self.machine)
 
     @property
     def tone(self) -> Tone:
@@ -169,7 +176,6 @@ def _runs(history: TaskHistory, now: Timestamp) -> list[RunView]:
             view.steps = max(view.steps, result.usage.steps)
         elif not view.number and history.result is not None:
             view.outcome, view.ended = history.result.outcome, history.ended
-        view.agent = agent_label(view.address, view.machine)
         view.bar = _bar(history.submitted, end, assigned_at.get(run_id, history.submitted), view)
     return sorted(views.values(), key=lambda view: view.number)
 
@@ -189,7 +195,6 @@ def _run_view(assign: Assign, *, has_host: bool) -> RunView:
     return RunView(
         run_id=assign.run_id,
         number=number_of(assign.run_id),
-        agent=assign.address,
         address=assign.address,
         request=assign.request,
         depth=1 if has_host and assign.number else 0,
@@ -209,7 +214,10 @@ def _advance(view: RunView, event: Event) -> None:
 
 
 def _bar(begin: Timestamp, end: Timestamp, assigned: Timestamp, view: RunView) -> tuple[int, int, int]:
-    """Return where a bar waits from, works from and ends, on the scale of the drawing."""
+    """Return the parts of a bar on the scale of the drawing.
+
+    They are the begin of its wait, the begin of its work, and its end.
+    """
     span = max(0.001, end - begin)
     last = end if view.ended is None else view.ended
     times = (assigned, last if view.begun is None else view.begun, last)
@@ -265,7 +273,10 @@ class _StepFacts:
 
 
 def digest_of(picture: bytes | None) -> str:
-    """Return the digest of a picture, or of one that was read as its digest; empty without one."""
+    """Return the digest of a picture.
+
+    The picture may have been read as its digest. Empty without one.
+    """
     if picture is None:
         return ""
     return (picture if len(picture) == hashlib.sha256().digest_size else hashlib.sha256(picture).digest()).hex()

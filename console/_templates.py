@@ -58,7 +58,7 @@ def templates(finalize: Callable[[object], object] = shown, **values: Any) -> En
 
 
 def _iso(at: float) -> str:
-    """Format a moment so that the browser shows it in the reader's zone."""
+    """Format a moment for the browser's clock."""
     return dt.datetime.fromtimestamp(at, dt.UTC).isoformat()
 
 

@@ -60,7 +60,7 @@ class ChildProcess:
 
 
 def _close_pipes() -> None:
-    """Close the pipes in a fork of this process, which would keep them open.
+    """Close the pipes in a fork, which would keep them open.
 
     Beneath their buffers: another thread may have held their locks.
     """

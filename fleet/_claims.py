@@ -17,7 +17,7 @@ async def change_claim(engine: FleetEngine, key: str, claim: Claim, revision: in
     """Change a claim that has the expected revision.
 
     A call whose answer was lost is repeated, and then finds its own change: `STARTED` is written by the machine that
-    does the work only, `PLACED` and `WITHDRAWN` by the submitter only, and `REFUSED` ends the claim, whoever writes it.
+    does the work only, `PLACED` and `WITHDRAWN` by the submitter only, and `REFUSED` ends the claim, on either side.
 
     Returns:
         Its new revision; None if the other machine was first.

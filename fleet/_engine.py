@@ -73,7 +73,7 @@ class Bucket(StrEnum):
     MACHINES = "machines"
     """The state of each machine, by its name."""
     SIGNALS = "signals"
-    """What people say to a task, by its machine, submitter and id: a machine that is away reads it when it is back."""
+    """Words of people to a task, by its machine, submitter and id: a machine that is away reads them later."""
     REQUESTS = "requests"
     """The questions and approvals of a task that are open, by its submitter, machine and id."""
     RESULTS = "results"
@@ -140,7 +140,7 @@ class Delivery(Protocol):
 
 
 ACK_SECONDS = 10.0
-"""The time after which a delivery that nobody keeps is delivered again."""
+"""The time after which a delivery that is not kept is delivered again."""
 
 
 class FleetEngine(Protocol):

@@ -54,7 +54,7 @@ def check_library() -> None:
 
 
 class FleetLink:
-    """A supervisor's connection to a fleet, with what it submits and serves.
+    """A supervisor's connection to a fleet, with its work.
 
     Its methods may be called from any thread but the event loop's.
     """
@@ -148,11 +148,11 @@ class FleetLink:
         Raises:
             SettingsError: If they can't start.
         """
-        told = self._loop.submit(self.machines.wait_for_targets(local.names))
-        futures: tuple[concurrent.futures.Future[Any], ...] = (told, local.failure)
+        telling = self._loop.submit(self.machines.wait_for_targets(local.names))
+        futures: tuple[concurrent.futures.Future[Any], ...] = (telling, local.failure)
         concurrent.futures.wait(futures, LOCAL_SECONDS, concurrent.futures.FIRST_COMPLETED)
-        if not told.done():
-            told.cancel()
+        if not telling.done():
+            telling.cancel()
             late = f"the machines have not started within {LOCAL_SECONDS:g} s: see what they wrote above"
             msg = f"fleet.local: {local.failure.result() if local.failure.done() else late}"
             raise SettingsError(msg)
@@ -172,7 +172,7 @@ class FleetLink:
         self._loop.call(lambda: self.submitted.abandon(task_id))
 
     def sweep(self, unfinished: Callable[[], Iterable[str]]) -> None:
-        """Delete from now on what the engine keeps of subtasks that are over.
+        """Delete the leftovers of subtasks from now on.
 
         Args:
             unfinished: Returns the ids of the tasks here that are not over. It may block.

@@ -96,7 +96,7 @@ class LocalMachines:
         """The surfaces that they and this process have."""
         self.failure = concurrent.futures.Future[str]()
         """The reason why a machine can't start, once there is one."""
-        journal = settings.journal.path  # beside it: what was sent to the machines must survive this process, too
+        journal = settings.journal.path  # beside it: orders to the machines must survive this process, too
         self.server = PrivateServer(
             None if journal is None else settings.path(journal.with_name(f"{journal.name}.fleet"))
         )
@@ -190,7 +190,7 @@ def _names(settings: Settings) -> Iterator[str]:
 def read_start(stream: IO[bytes]) -> LocalStart:
     """Read the start of a local machine from its standard input.
 
-    It is a pipe from the program that started this process, and nobody else can write to it.
+    It is a pipe from the program that started this process, and no other one can write to it.
     """
     start: Any = pickle.load(stream)  # noqa: S301 - see above
     _is_machine.set()

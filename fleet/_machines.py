@@ -207,7 +207,7 @@ class Machines:
             await asyncio.sleep(BEAT_SECONDS / 2)
             if not self._engine.is_connected:
                 for machine in self:
-                    machine.seen = time.monotonic()  # nobody's beats arrive
+                    machine.seen = time.monotonic()  # no beats arrive
             for machine in self:
                 if machine.seen < time.monotonic() - AWAY_SECONDS:
                     self._set_away(machine, is_away=True)

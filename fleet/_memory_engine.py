@@ -47,7 +47,7 @@ class MemoryHub:
 
     Args:
         most_work: The most pieces of work of one queue.
-        ack_seconds: The time after which a delivery that nobody keeps is delivered again.
+        ack_seconds: The time after which a delivery that is not kept is delivered again.
     """
 
     def __init__(self, *, most_work: int = 10_000, ack_seconds: float = ACK_SECONDS) -> None:
@@ -113,7 +113,7 @@ class MemoryEngine:
     """A machine's connection to a hub in memory.
 
     Args:
-        hub: What all machines share.
+        hub: The part that all machines share.
         name: The machine's name.
     """
 

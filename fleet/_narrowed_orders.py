@@ -141,7 +141,7 @@ def _least(first: _TermsT | None, second: _TermsT | None) -> _TermsT | None:
 
 
 def _narrower(limits: TaskLimits | None, settings: Settings) -> TaskLimits | None:
-    """Return limits of which none is larger than that of the settings."""
+    """Return limits, none larger than that of the settings."""
     if limits is None:
         return None
     return _least(

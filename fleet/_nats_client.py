@@ -30,7 +30,7 @@ class _NoEncryptionError(NatsError):
 
 
 class ClosingClient(Client):
-    """A client that closes connections which do not get through the begin of the protocol.
+    """A client that closes connections whose begin fails.
 
     The library forgets them: it connects again, or is closed, and their sockets stay open.
     """
@@ -47,7 +47,7 @@ class ClosingClient(Client):
 class EncryptedClient(ClosingClient):
     """A client that talks to no server without TLS.
 
-    The library begins TLS if the server's first line, which is not encrypted, asks for it: whoever is on the way could
+    The library begins TLS if the server's first line, which is not encrypted, asks for it: an attacker on the way could
     leave that out.
     """
 

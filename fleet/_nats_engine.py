@@ -190,7 +190,7 @@ class NatsEngine:
     Args:
         url: The server's address.
         name: The machine's name.
-        ack_seconds: The time after which a delivery that nobody keeps is delivered again.
+        ack_seconds: The time after which a delivery that is not kept is delivered again.
         makes_streams: Whether it makes the streams of a fleet where they are missing.
         options: Further arguments of ``nats.connect``: for TLS and credentials.
     """

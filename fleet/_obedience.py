@@ -42,7 +42,7 @@ class Submitting(Protocol):
 
 
 class Obedience:
-    """Do what a submitter says to a task, each thing once."""
+    """Follow the words of a submitter to a task, each once."""
 
     def __init__(
         self, submitting: Submitting, handle: TaskHandle[Any], submitter: str, *, approvals_here: bool
@@ -55,7 +55,7 @@ class Obedience:
         self._told_ids: set[str] = set()
 
     def follow(self, signals: TaskSignals) -> None:
-        """Do what is new in all that was said. Blocks."""
+        """Follow the new part of all that was said. Blocks."""
         handle = self._handle
         if signals.cancel is not None:
             handle.cancel(signals.cancel)

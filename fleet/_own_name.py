@@ -39,7 +39,7 @@ class OwnName:
         self.is_held = asyncio.Event()
         self._is_lost = asyncio.Event()
         self._revision: int | None = None
-        """That of this machine's last state; None if another one may be there."""
+        """The revision of this machine's last state; None if another one may be there."""
         self._other: MachineState | None = None
         self._other_revision = 0
         self._other_seen = 0.0
@@ -85,7 +85,7 @@ class OwnName:
                     self._lose()
                     return
         except EngineAwayError:
-            self._other_seen = max(self._other_seen, time.monotonic())  # nobody's signs arrive
+            self._other_seen = max(self._other_seen, time.monotonic())  # no signs arrive
             raise
         self._is_lost.clear()
         self.is_held.set()

@@ -82,7 +82,7 @@ class Placements:
     """
 
     def __init__(self, engine: FleetEngine, name: str, machines: Machines, on_change: Callable[[str], None]) -> None:
-        """Create it; `on_change` is called with the key of a claim that changed."""
+        """Create it; `on_change` gets the keys of changed claims."""
         self._engine = engine
         self._name = name
         self._machines = machines
@@ -92,7 +92,7 @@ class Placements:
         self._refused_at: dict[str, float] = {}
         """The time of each machine's last refusal."""
         self._last: dict[str, str] = {}
-        """The last machine of each pool: it may have what earlier work left open, such as a shell's folder."""
+        """The last machine of each pool: earlier work may have left something open there, such as a shell's folder."""
         self._placing = asyncio.Lock()
         self._known = asyncio.Event()
 
@@ -139,7 +139,9 @@ class Placements:
     async def place(
         self, task_id: str, pool: str, needs: Mapping[str, str], *, keeps_machine: bool, besides: str = ""
     ) -> Placement | None:
-        """Give a task to a machine that has not refused it; None while none is there.
+        """Give a task to a machine that has not refused it.
+
+        None while no such machine is there.
 
         Args:
             task_id: Its id on the other machines.
@@ -163,7 +165,7 @@ class Placements:
             return None if best is None else await self._claimed(task_id, pool, best, keeps_machine=keeps_machine)
 
     def _candidates(self, task_id: str, pool: str, needs: Mapping[str, str]) -> list[Candidate]:
-        """List the targets of a pool on machines that have not refused a task."""
+        """List a pool's targets on machines that have not refused."""
         refusals = self.refusals(task_id)
         return [target for target in self._machines.candidates(pool, needs) if target.machine.name not in refusals]
 
@@ -247,7 +249,7 @@ class Placements:
             self._claims.pop(task_id, None)
 
     async def forget(self, task_id: str) -> None:
-        """Delete the claims to a task that is over, and all that was said to their machines."""
+        """Delete the claims to an ended task, and its signals."""
         for machine in self._claims.pop(task_id, {}):
             for bucket, key in (
                 (Bucket.SIGNALS, signals_key(machine, self._name, task_id)),

@@ -47,7 +47,7 @@ class PrivateServer:
 
     @property
     def folder(self) -> Path:
-        """The folder of its store, once it was started. Other users can't read it."""
+        """The folder of its store; other users can't read it."""
         assert self._folder is not None  # noqa: S101 - see above
         return self._folder
 
@@ -67,7 +67,7 @@ class PrivateServer:
         self.url = self._answering_address()
 
     def start_if_ended(self) -> None:
-        """Start it again at the same address: its store has what was sent."""
+        """Start it again at the same address, with its store."""
         if self._process is not None and self._process.status is not None:
             _log.warning("the server of the local machines has ended; it is started again")
             self._process.end_input()

@@ -76,7 +76,7 @@ _ASKING = {
 """The events after which other requests are open."""
 
 _GIVEN_UP = "its submitter has given it up"
-"""The reason of a cancel for work of which its submitter has deleted all that it said."""
+"""The reason of a cancel for work whose submitter has deleted its signals."""
 
 
 class ServedWork:
@@ -127,9 +127,9 @@ class ServedWork:
         self._asked: dict[str, asyncio.Event] = {}
         """Events that are set when other requests of a task may be open, by its id."""
         self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
-        """What submitters said that is still to be done, by the keys of their tasks."""
+        """The words of submitters that are still to be done, by the keys of their tasks."""
         self._signals_read: dict[str, int] = {}
-        """The revisions of what was read of them."""
+        """The revisions that were read of them."""
         self._held_works: set[asyncio.Task[Any]] = set()
         """The work that is paused, and has not begun."""
         self._begin_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -266,14 +266,17 @@ class ServedWork:
                         await delivery.give_back()
                     return
                 work = await self._taken(delivery)
-            finally:  # also if this is ended, to begin anew
+            finally:  # also if this is ended, to begin again
                 if work is None:
                     self._slots.release()
             if work is not None:
                 work.add_done_callback(lambda _: self._slots.release())
 
     async def _taken(self, delivery: Delivery) -> asyncio.Task[None] | None:
-        """Begin a piece of work; None if that fails, or it is over already."""
+        """Begin a piece of work.
+
+        None if that fails, or it is over already.
+        """
         try:
             async with self._taking:
                 return await self._take(delivery)
@@ -353,7 +356,10 @@ class ServedWork:
         return signals
 
     async def _ordered(self, delivery: Delivery) -> WorkOrder | None:
-        """Return a delivery's work, if it can be read and is the sender's."""
+        """Return a delivery's work.
+
+        None if it can't be read, or is not the sender's.
+        """
         try:
             order = WorkOrder.model_validate_json(await repeat(lambda: unpack(self._engine, delivery.body)))
             check_sender(order.task, delivery.sender)
@@ -364,7 +370,10 @@ class ServedWork:
         return order
 
     async def _tell_unreadable(self, delivery: Delivery, error: Exception) -> None:
-        """Tell a submitter that its order can't be read, if it can be told which one it is."""
+        """Tell a submitter that its order can't be read.
+
+        Its task's id must be readable.
+        """
         task_id = task_id_in(delivery.body)
         if is_foreign_id(task_id):
             cause = Cause(reason=f"the machine {self._name} can't read its order: {reason_of(error)}")
@@ -380,9 +389,9 @@ class ServedWork:
             Its handle; its result if it is not begun; None if it is over, and its submitter has the result. Then all
             that its submitter has said.
         """
-        known = await self._known(order, signals)
-        if known != _UNKNOWN:
-            return known, signals
+        earlier_work = await self._earlier_work(order, signals)
+        if earlier_work != _UNKNOWN:
+            return earlier_work, signals
         task = order.task
         try:
             accepted_task = await self._accepted(task)
@@ -403,7 +412,10 @@ class ServedWork:
             return _not_begun(task, Outcome.FAILED, *Cause.chain(error)), signals
 
     async def _said_meanwhile(self, task: Task, signals: TaskSignals | None) -> TaskSignals | None:
-        """Return all that a submitter has said, after waits for other work and for files."""
+        """Return all that a submitter has said during waits.
+
+        These are waits for other work and for files.
+        """
         if self._signals_of[self._signals_key(task)].empty():  # the watch has nothing new
             return signals
         last = await self._signals(task)
@@ -411,8 +423,8 @@ class ServedWork:
             return None if signals is None else signals.model_copy(update={"cancel": _GIVEN_UP})
         return await self._resumed(task, last)
 
-    async def _known(self, order: WorkOrder, signals: TaskSignals | None) -> _Begun | Literal["unknown"]:
-        """Return an earlier delivery's task, or the end of one that was cancelled."""
+    async def _earlier_work(self, order: WorkOrder, signals: TaskSignals | None) -> _Begun | Literal["unknown"]:
+        """Return an earlier delivery's task, or a cancelled one's end."""
         task = order.task
         with contextlib.suppress(UnknownTaskError):
             handle = await asyncio.to_thread(self._submitting.handle, task.id)
@@ -506,7 +518,10 @@ class ServedWork:
             await discard_packed(self._engine, delivery.body)
 
     async def _resume(self, task: Task) -> None:
-        """See a task of an earlier process to its end: it waits until its submitter was asked."""
+        """See a task of an earlier process to its end.
+
+        It waits until its submitter was asked.
+        """
         self._asked[task.id].set()  # it may have asked something
         handle = await asyncio.to_thread(self._submitting.handle, task.id)
         signals = await self._signals(task)
@@ -516,7 +531,7 @@ class ServedWork:
         await self._do(task, handle, signals)
 
     async def _do(self, task: Task, handle: TaskHandle[Any], signals: TaskSignals | None) -> None:
-        """See a task to its end, with what its submitter says."""
+        """See a task to its end, with its submitter's words."""
         helpers = [
             asyncio.ensure_future(self._follow_signals(task, handle, signals)),
             asyncio.ensure_future(self._publish_requests(task, handle)),
@@ -534,15 +549,15 @@ class ServedWork:
         await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files, settled=self._settled.of(task.id)))
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> bytes:
-        """Tell the submitter of a task something, and return it as it was encoded."""
+        """Tell a submitter something, and return its encoded form."""
         body = await repeat(lambda: pack(self._engine, value, task.id, _submitter(task)))
         await repeat(lambda: self._engine.put(bucket, self._told_key(task), body))
         return body
 
     async def _signals(self, task: Task) -> TaskSignals | None:
-        """Return what the submitter said; None once it has the result.
+        """Return the words of the submitter; None once it has the result.
 
-        What it says from now on is kept until it is done.
+        Its words from now on are kept until they are done.
         """
         self._signals_of.setdefault(self._signals_key(task), asyncio.Queue())
         entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
@@ -552,7 +567,10 @@ class ServedWork:
         return TaskSignals.model_validate_json(entry.value)
 
     async def _newer_signals(self, task: Task) -> BucketEntry:
-        """Wait for what a submitter says after what was read: the watch may come to that later."""
+        """Wait for a newer word of a submitter.
+
+        The watch may come later to one that was read.
+        """
         key = self._signals_key(task)
         while True:
             entry = await self._signals_of[key].get()
@@ -560,7 +578,7 @@ class ServedWork:
                 return entry
 
     async def _watch_signals(self) -> None:
-        """Take what submitters say.
+        """Take the words of submitters.
 
         One watch serves all tasks, since it begins with every entry that there is.
         """
@@ -571,7 +589,7 @@ class ServedWork:
             await asyncio.sleep(BEAT_SECONDS / 2)  # the server was not reached yet
 
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any], signals: TaskSignals | None) -> None:
-        """Do what the submitter says to a task, and has said before."""
+        """Follow the words of a submitter, also the earlier ones."""
         obey = Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here)
         if signals is not None:
             await asyncio.to_thread(obey.follow, signals)
@@ -581,7 +599,7 @@ class ServedWork:
                 await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
 
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
-        """Tell the submitter what people are asked here."""
+        """Tell the submitter the requests to people."""
         published: RequestsOfTask | None = None
         former_body = b""
         event = self._asked[task.id]

@@ -105,7 +105,7 @@ class SubmittedTask:
 
     @property
     def requirement(self) -> str:
-        """The property of the machines that it waits for, as in "no machine that ..."."""
+        """The property of its machines, as in "no machine that ..."."""
         return f"has {self.pool} and has not refused the work" if self.refusals else f"has {self.pool}"
 
     def move(self, placement: Placement | None) -> None:

@@ -163,11 +163,14 @@ class SubmittedWork:
             group.create_task(self._placements.watch())
 
     async def sweep(self, unfinished: Callable[[], Iterable[str]]) -> None:
-        """Delete what is left of subtasks that are over, until it is cancelled."""
+        """Delete leftovers of ended subtasks, until it is cancelled."""
         await self._sweep.run(unfinished)
 
     def may_assign(self, task_id: str) -> bool:
-        """Return whether other machines may do subtasks of a task: not if it is another machine's work."""
+        """Return whether other machines may do subtasks of a task.
+
+        They may not do those of another machine's work.
+        """
         return not self._is_of_other(task_id)
 
     def _claim_changed(self, key: str) -> None:
@@ -211,7 +214,10 @@ class SubmittedWork:
         task.changed.set()
 
     async def _is_outdated(self, bucket: Bucket, entry: BucketEntry) -> bool:
-        """Return whether an entry was replaced: the file of its value may be deleted then."""
+        """Return whether an entry was replaced.
+
+        The file of its value may be deleted then.
+        """
         last = await self._entry(bucket, entry.key)
         return last is None or last.revision != entry.revision
 
@@ -238,7 +244,7 @@ class SubmittedWork:
             return
         try:
             ended = WorkResult.model_validate_json(await repeat(lambda: unpack(self._engine, body)))
-        except (ValueError, DamagedFileError) as error:  # its work is over, and nobody can say how
+        except (ValueError, DamagedFileError) as error:  # its work is over, and no one knows how
             cause = Cause(reason=f"its result can't be read: {reason_of(error)}")
             ended = WorkResult(result=TaskResult(task_id=task.task_id, outcome=Outcome.ERROR, causes=(cause,)))
         task.files = sent_by(ended.files, task.machine, task.task_id)
@@ -266,7 +272,7 @@ class SubmittedWork:
         return self._tasks.setdefault(task_id, task)
 
     def _key(self, task: SubmittedTask) -> str:
-        """Return the key of what a subtask's machine says."""
+        """Return the key of the words of a subtask's machine."""
         return told_key(self._name, task.machine, task.task_id)
 
     def _signals_key(self, task: SubmittedTask) -> str:
@@ -369,7 +375,7 @@ class SubmittedWork:
         in_background(self._known(run.assign))
 
     def forget(self, run: Run) -> None:
-        """Delete what the engine keeps of a subtask that is over."""
+        """Delete the entries of a subtask that is over."""
         task = self._task_of(run.assign)
         del self._tasks[task.task_id]
         if run.assign.task_id not in {other.task_here for other in self.tasks}:
@@ -389,7 +395,7 @@ class SubmittedWork:
             await repeat(lambda bucket=bucket: self._engine.delete(bucket, key))  # type: ignore[misc]
 
     async def _known(self, assign: Assign) -> SubmittedTask:
-        """Return a subtask with what the engine keeps of it."""
+        """Return a subtask with its entries in the engine."""
         task = self._task_of(assign)
         async with task.lock:
             if task.is_unplaced:
@@ -519,7 +525,10 @@ class SubmittedWork:
             self._on_sent(task.machine)
 
     async def _is_taken(self, task: SubmittedTask, assign: Assign, terms: RemoteTerms) -> bool:
-        """Send a subtask; return False if its queue is full and another machine may do it."""
+        """Send a subtask.
+
+        False if the queue is full, and another machine may do it.
+        """
         try:
             await self._send(task, assign, terms)
         except QueueFullError as error:
@@ -538,7 +547,7 @@ class SubmittedWork:
         return True
 
     async def _leave(self, task: SubmittedTask) -> None:
-        """Delete what was said to a machine that does not do the work."""
+        """Delete the signals of a machine without the work."""
         if task.signals is not None:
             key = self._signals_key(task)
             await repeat(lambda: self._engine.delete(Bucket.SIGNALS, key))

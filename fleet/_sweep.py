@@ -53,7 +53,7 @@ def _digest(text: str) -> str:
 
 
 class Sweep:
-    """Delete what was left of subtasks that are over.
+    """Delete the leftovers of subtasks that are over.
 
     A process that was killed left it between the end of a subtask and its deletion, or the work was given up and ended
     later. It belongs to the event loop.
@@ -90,7 +90,7 @@ class Sweep:
         self._news = asyncio.Event()
 
     def add(self, key: str) -> None:
-        """Take note of the key of an entry that is of no known subtask."""
+        """Note the key of an entry of no known subtask."""
         if key.rpartition(".")[2].startswith(self._ids.own):
             self._keys.add(key)
             self._news.set()
@@ -114,18 +114,21 @@ class Sweep:
                     self._keys.discard(key)
 
     async def _delete(self, key: str) -> bool:
-        """Delete all of a subtask that is over here, unless its machine has still to end it."""
+        """Delete all of a subtask that is over here.
+
+        False if its machine has still to end it.
+        """
         _, machine, task_id = key.split(".", 2)
-        told = {bucket: await self._entry(bucket, key) for bucket in _TOLD}
+        entries = {bucket: await self._entry(bucket, key) for bucket in _TOLD}
         key_there = signals_key(machine, self._name, task_id)
         signals = await self._entry(Bucket.SIGNALS, key_there)
-        if told[Bucket.RESULTS] is None and signals is not None and not _is_over(told[Bucket.CLAIMS]):
+        if entries[Bucket.RESULTS] is None and signals is not None and not _is_over(entries[Bucket.CLAIMS]):
             return False
-        files = await self._files_of(told[Bucket.RESULTS])
+        files = await self._files_of(entries[Bucket.RESULTS])
         await self._files.discard(sent_by(files, machine, task_id).values())
         if signals is not None:
             await repeat(lambda: self._engine.delete(Bucket.SIGNALS, key_there))
-        for bucket, entry in told.items():
+        for bucket, entry in entries.items():
             if entry is not None and entry.value is not None:
                 await repeat(lambda body=entry.value: discard_packed(self._engine, body))  # type: ignore[misc]
                 await repeat(lambda bucket=bucket: self._engine.delete(bucket, key))  # type: ignore[misc]
@@ -147,7 +150,10 @@ class Sweep:
 
 
 def _is_over(entry: BucketEntry | None) -> bool:
-    """Return whether work was taken back or refused, so that its machine does not begin it."""
+    """Return whether a machine does not begin some work.
+
+    It was taken back or refused.
+    """
     if entry is None or entry.value is None:
         return False
     try:

@@ -173,7 +173,7 @@ def told_key(submitter: str, machine: str, task_id: str) -> str:
 
 
 def signals_key(machine: str, submitter: str, task_id: str) -> str:
-    """Return the key of what a submitter says to a task."""
+    """Return the key of a submitter's words to a task."""
     return f"{machine}.{submitter}.{task_id}"
 
 
@@ -211,7 +211,10 @@ async def unpack(engine: FleetEngine, body: bytes) -> bytes:
 
 
 def task_id_in(body: bytes) -> str:
-    """Return the id of the task that a packed order is for; empty if it can't be told."""
+    """Return the task's id in a packed order.
+
+    Empty if it can't be told.
+    """
     try:
         if body.startswith(_AS_FILE):
             return StoredFile.model_validate_json(body.removeprefix(_AS_FILE)).owner

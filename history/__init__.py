@@ -1,4 +1,7 @@
-"""What a journal tells people of a task: its requests, decisions, actions and answers, in order."""
+"""A task's history for people, read from a journal.
+
+It has the requests, decisions, actions and answers, in order, in the words of all displays.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class MemberTimes:
 
 
 def member_times(history: TaskHistory, assigned: float, group: Sequence[Assign]) -> list[MemberTimes]:
-    """Return the times of the subtasks of a group, which was assigned at a time."""
+    """Return the times of the subtasks of a group."""
     ends = {assign.number: history.ended_at[assign.run_id] for assign in group if assign.run_id in history.ended_at}
     latest = max([assigned, *(entry.at for entry in history.entries)])
     latest = latest if history.ended is None else history.ended

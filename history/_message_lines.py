@@ -245,7 +245,7 @@ def calls_of(ask: ApprovalRequest) -> list[str]:
 
 
 def control_of(ask: ApprovalRequest, action: Action) -> Control | None:
-    """Return the control that an action is for, as it was when the person was asked."""
+    """Return the control of an action, as the person was shown it."""
     control_id = action.control.id if action.control is not None else action.arguments.get("control_id")
     return next((control for control in ask.observation.controls if control.id == control_id), None)
 

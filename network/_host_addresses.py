@@ -49,7 +49,7 @@ def canonical_host(text: str) -> Address | str:
         return _ipv6(host)
     name = host.removesuffix(".")
     labels = name.split(".")
-    if _NUMBER.fullmatch(labels[-1]):  # as in a browser: what ends in a number is an address, or invalid
+    if _NUMBER.fullmatch(labels[-1]):  # as in a browser: a name that ends in a number is an address, or invalid
         return _ipv4(name)
     if len(name) > _MOST_CHARACTERS or not all(map(_LABEL.fullmatch, labels)):
         msg = f"{text[:_MOST_CHARACTERS]!r} is no host: names consist of ASCII letters, digits, dots and hyphens"

@@ -45,7 +45,7 @@ _CHALLENGE = (("Proxy-Authenticate", 'Basic realm="callboard"'),)
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyLimits:
-    """Limits of a proxy. What exceeds them is refused or cut."""
+    """Limits of a proxy. Excess is refused or cut."""
 
     header_bytes: int = 1 << 16
     """The headers of a message that have come without their end; a further read of 64 KiB may complete them."""

@@ -491,8 +491,8 @@ def tasks(
     journal in its own folder.
     """
     with mistakes():
-        shown = parts.task_filter(find, label or (), outcome or ())
-        parts.list_tasks(parts.terminal(), journal, shown, as_json=as_json)
+        task_filter = parts.task_filter(find, label or (), outcome or ())
+        parts.list_tasks(parts.terminal(), journal, task_filter, as_json=as_json)
 
 
 @app.command("show")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import signal
-import sys
 import threading
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
 from callboard.journal import JournalReader
@@ -20,6 +18,8 @@ from callboard.terminal._text import terminal
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from rich.console import Console
 
     from callboard.console import ConsoleServer
     from callboard.supervisor import Supervisor
@@ -53,7 +53,7 @@ def console_of(supervisor: Supervisor, *, stays: bool) -> Iterator[None]:
         yield
         return
     server = _server(supervisor.settings.path(path), supervisor, None)
-    with _served(server, Console(file=sys.stderr, highlight=False, markup=False, emoji=False)):
+    with _served(server, terminal(stderr=True)):
         yield
 
 

@@ -165,22 +165,22 @@ def task_filter(find: str, labels: Sequence[str], outcomes: Sequence[str]) -> Ta
     return TaskFilter(find, frozenset(known_outcomes[name] for name in outcomes), pairs)
 
 
-def _listed(reader: JournalReader, shown: TaskFilter) -> tuple[TaskLine, ...]:
+def _listed(reader: JournalReader, filters: TaskFilter) -> tuple[TaskLine, ...]:
     """Return all tasks that match, the oldest first."""
-    if shown == TaskFilter():
+    if filters == TaskFilter():
         return reader.tasks()
-    page = reader.page(shown, limit=_PAGE)
+    page = reader.page(filters, limit=_PAGE)
     tasks = list(page.tasks)
     while page.next is not None:
-        page = reader.page(shown, before=page.next, limit=_PAGE)
+        page = reader.page(filters, before=page.next, limit=_PAGE)
         tasks += page.tasks
     return tuple(reversed(tasks))
 
 
-def list_tasks(console: Console, path: Path | None, shown: TaskFilter, *, as_json: bool) -> None:
+def list_tasks(console: Console, path: Path | None, filters: TaskFilter, *, as_json: bool) -> None:
     """Print the tasks of a journal that match, a line each."""
     with JournalReader.open(journal_at(path)) as reader:
-        tasks, held = _listed(reader, shown), holder_text(reader) or "no process has the journal open"
+        tasks, held = _listed(reader, filters), holder_text(reader) or "no process has the journal open"
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
         return

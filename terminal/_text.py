@@ -20,12 +20,12 @@ _NARROWEST = 20
 _WORD = re.compile(r"\s*\S+\s*")
 
 
-def terminal(*, quiet: bool = False) -> Console:
+def terminal(*, quiet: bool = False, stderr: bool = False) -> Console:
     """Make a console that prints texts literally.
 
     A name with brackets is no markup, and ``:x:`` no picture.
     """
-    return Console(highlight=False, markup=False, emoji=False, quiet=quiet)
+    return Console(highlight=False, markup=False, emoji=False, quiet=quiet, stderr=stderr)
 
 
 def print_hanging(console: Console, text: Text, indent: int, hanging: int = 0) -> None:

@@ -173,8 +173,9 @@
   /* The number of requests that wait, beside the name of their page. */
   async function countWaiting() {
     try {
-      const html = await (await call(inside("waiting"))).text();
-      const count = new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-ask]").length;
+      const isShown = shown === inside("waiting"); // then it was loaded just now
+      const page = isShown ? main : new DOMParser().parseFromString(await (await call(inside("waiting"))).text(), "text/html");
+      const count = page.querySelectorAll("[data-ask]").length;
       const badge = document.getElementById("waiting-count");
       badge.textContent = count;
       badge.hidden = !count;

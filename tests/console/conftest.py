@@ -77,9 +77,9 @@ def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
         return opened[-1]
 
     yield start
-    for each in opened:
-        each.server.stop()
-        each.supervisor.stop()
+    for started in opened:
+        started.server.stop()
+        started.supervisor.stop()
 
 
 @pytest.fixture(scope="module")

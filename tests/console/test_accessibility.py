@@ -28,17 +28,17 @@ def model(request):
 @pytest.fixture
 def full(office, page):
     """Start an office with an ended task, an approval and a question, and sign in."""
-    place = office(app=model, policy=[*NOD, {"verdict": "allow"}])
-    ended = place.supervisor.submit(lone(request="hello", labels={"team": "east"}))
-    page.goto(place.server.link())
+    started_office = office(app=model, policy=[*NOD, {"verdict": "allow"}])
+    ended = started_office.supervisor.submit(lone(request="hello", labels={"team": "east"}))
+    page.goto(started_office.server.link())
     expect(page.get_by_role("link", name="hello")).to_be_visible()
-    page.goto(f"{place.origin}/waiting")
+    page.goto(f"{started_office.origin}/waiting")
     page.get_by_role("button", name="Approve").click()
     assert ended.result(PATIENCE).ok
-    place.supervisor.submit(lone(request="ask"))
+    started_office.supervisor.submit(lone(request="ask"))
     expect(page.get_by_text("Which greeting?")).to_be_visible()
-    place.ended = ended.task_id
-    return place
+    started_office.ended = ended.task_id
+    return started_office
 
 
 def serious(page):

@@ -21,9 +21,9 @@ CHANGES = ["/tasks/t-1/cancel", "/tasks/t-1/pause", "/tasks/t-1/requests/r-1"]
 @pytest.fixture
 def opened(office):
     """Give an office whose journal has one task."""
-    place = office(app=lambda _: FINISH)
-    place.supervisor.submit(lone(request=SECRET_REQUEST, id="t-1")).result(60)
-    return place
+    started_office = office(app=lambda _: FINISH)
+    started_office.supervisor.submit(lone(request=SECRET_REQUEST, id="t-1")).result(60)
+    return started_office
 
 
 def test_frame_of_a_page_has_no_data(opened):

@@ -132,9 +132,9 @@ def test_times_have_their_zone(ran, journal):
 
 def test_latest_pictures_that_fit_are_shown(ran, journal):
     task_id = ran(lone(), server=PicturedServer, app=steps(6))
-    whole = report(journal, task_id)
-    assert whole.count("<img ") == 6
-    assert "left out" not in whole
+    complete = report(journal, task_id)
+    assert complete.count("<img ") == 6
+    assert "left out" not in complete
     small = report(journal, task_id, picture_megabytes=0.25)
     assert small.count("<img ") == 2
     assert "4 pictures are left out" in small
