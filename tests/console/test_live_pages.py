@@ -326,6 +326,17 @@ def test_health_shows_surfaces_and_targets(opened, page):
     assert str(office.journal) in page.locator("main").inner_text()
 
 
+def test_health_shows_leases_queues_and_budgets(opened, page):
+    office = opened(app=lambda _request: ASK, budget={"daily": [{"labels": {"project": "invoices"}, "steps": 7}]})
+    for _ in range(2):
+        office.supervisor.submit(lone(labels={"project": "invoices"}))
+    wait_for(lambda: office.supervisor.health().queued)
+    page.get_by_role("link", name="Health").click()
+    expect(page.locator("main")).to_contain_text("app/memo/one, and after it app/memo/one")
+    expect(page.locator("table")).to_contain_text("project=invoices")
+    expect(page.locator("table")).to_contain_text("1 / 7")
+
+
 def test_theme_is_kept(opened, page):
     opened(app=appends)
     page.get_by_role("button", name="Theme").click()
