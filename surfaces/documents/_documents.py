@@ -32,6 +32,7 @@ from callboard.messages import (
 )
 from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect, harmless_reads, tool
+from callboard.surfaces.documents._archive_tools import ArchiveTools
 from callboard.surfaces.documents._csv import CsvTools
 from callboard.surfaces.documents._folder_tools import FolderTools
 from callboard.surfaces.documents._formats import FormatTools
@@ -307,6 +308,8 @@ class DocumentSurface(Server):
         A Word document counts as a whole file, and so does each file that the call opens or creates.
         """
         files = [arguments[name] for name in ("path", "new_path", "window", "folder") if arguments.get(name)]
+        if tool == "make_archive" and isinstance(arguments["files"], list):
+            files += arguments["files"]
         if tool == "start_application":
             files.append(self._untitled(str(arguments["name"])))
         names = [f"{_FILE}{self._workspace.resolve(str(document))}" for document in files]
@@ -355,6 +358,7 @@ class DocumentSurface(Server):
         owners = (
             self,
             self._files,
+            ArchiveTools(self._workspace),
             self._parts,
             SaveTools(self._workspace),
             CopyTools(self._workspace),

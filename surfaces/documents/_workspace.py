@@ -34,7 +34,7 @@ from callboard.surfaces.documents._other_formats import advice_on
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB, VersionCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pydantic import JsonValue
 
@@ -447,20 +447,79 @@ class Workspace:
         """Write a new file of any kind at a path of `resolve_new`."""
         self._put(document, path, data, None, answer)
 
-    def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
-        """Write a document to disk; all writes pass through here."""
+    def write_all_new(self, readings: Mapping[str, Callable[[], bytes]], answer: JsonValue) -> None:
+        """Write new files of any kind, with the folders above them.
+
+        A file that is there with the same bytes stays. A crash between two files is no loss: a repeated call writes the
+        other ones. All files are foreseen before the first is written, so that the last one tells that all are there.
+
+        Args:
+            readings: Functions that return the bytes of a file, by its path within the workspace. Each is called twice.
+            answer: The answer of the running call if all writes succeed (see `foresee`).
+
+        Raises:
+            ToolError: If a name is taken by other content, or can't be used. Nothing was written. Or if the file system
+                refuses a file; those before it are there.
+        """
+        marks = {name: self._mark_of_new(name, read()) for name, read in readings.items()}
+        missing = {name: mark for name, mark in marks.items() if mark}
+        for name, mark in missing.items():
+            foresee(self.resolve(name), "", mark, answer)
+        for name in missing:
+            path = self.resolve(name)
+            try:
+                with committing():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                msg = f"the folder of {name!r} can't be made: {error.strerror}"
+                raise ToolError(msg) from error
+            self._put(name, path, readings[name](), None, answer, is_foreseen=True)
+
+    def _mark_of_new(self, name: str, data: bytes) -> str:
+        """Return the fingerprint of a new file; empty if it is there.
+
+        Raises:
+            ToolError: If its name is taken by other content, or can't be used, or it is too large.
+        """
+        path, mark = self.resolve(name), fingerprint(data)
+        self.check_name(name)
+        self._check_size(name, data)
+        for folder in path.relative_to(self.folder).parents:
+            if os.path.lexists(self.folder / folder) and not (self.folder / folder).is_dir():
+                raise _exists_error(folder.as_posix())
+        if not os.path.lexists(path):
+            return mark
+        if not _is_file(path) or file_mark(path) != mark:
+            raise _exists_error(name)
+        return ""
+
+    def _check_size(self, document: str, data: bytes) -> None:
         if len(data) > self.max_bytes:
             msg = (
                 f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed "
                 "(documents.max_bytes); write less, or into another file"
             )
             raise ToolError(msg)
+
+    def _put(
+        self,
+        document: str,
+        path: Path,
+        data: bytes,
+        old: Snapshot | None,
+        answer: JsonValue,
+        *,
+        is_foreseen: bool = False,
+    ) -> None:
+        """Write a document to disk; all writes pass through here."""
+        self._check_size(document, data)
         self._sweep(path.parent)
         try:
             if old is not None:
                 _keep(old)
             with spare_file(path, data, old.mode if old else None) as spare:
-                foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
+                if not is_foreseen:
+                    foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
                 with write_lock(path), committing(path), self._lock:
                     self.resolve(document)
                     if old is None:
