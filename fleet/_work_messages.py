@@ -168,7 +168,7 @@ _AS_FILE = b"file:"
 
 
 def submitter_of(task: Task) -> str:
-    """Return the machine that has given this one a task; empty for none."""
+    """Return the machine that sent a task; empty for none."""
     return "" if task.origin is None else task.origin.submitter
 
 
