@@ -51,10 +51,8 @@ def opened(office, page):
 
     def start(path="/", **given):
         started = office(**given)
-        page.goto(started.server.link())
-        expect(page.get_by_role("heading", name="Tasks")).to_be_visible()
-        if path != "/":
-            page.goto(started.origin + path)
+        page.goto(started.server.link().replace("/#", f"{path}#"))
+        expect(page.locator("main h1")).to_be_visible()
         return started
 
     return start

@@ -77,7 +77,7 @@ def test_long_history_is_shown_in_parts(viewed):
     view = viewed(
         task,
         app=lambda request: append(str(request.step)) if request.step < count else FINISH,
-        limits={"steps": 2 * count},
+        limits={"steps": 2 * count, "settle_seconds": 0},
     )
     assert len(view.entries) == MOST_ENTRIES
     assert view.earlier == view.entries[0].number - 1 > 0
