@@ -110,7 +110,10 @@ def browser() -> Iterator[Browser]:
 
 @contextlib.contextmanager
 def _page(browser: Browser) -> Iterator[Page]:
-    """Open a page in a profile of its own, and fail after an error of its scripts."""
+    """Open a page in a profile of its own.
+
+    An error of its scripts fails at the end.
+    """
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     context.set_default_timeout(PATIENCE * 1000)
     opened = context.new_page()
