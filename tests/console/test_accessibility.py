@@ -74,7 +74,7 @@ def test_page_has_no_serious_findings_in_both_themes_and_widths(full, shared_pag
     page = shared_page
     open_all(page, full, path)
     assert page.title().endswith(" \N{MIDDLE DOT} Callboard")  # desktops refuse such windows
-    for width in (400, 1280):
+    for width in (400, 1280, 2560):
         page.set_viewport_size({"width": width, "height": 900})
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)

@@ -110,9 +110,9 @@ def test_list_has_pages(opened, page):
         handle.result(PATIENCE)
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(50)
-    page.get_by_text("Older").click()
+    page.get_by_role("button", name="Older").press("Enter")
     expect(rows).to_have_count(10)
-    page.get_by_text("Newest").click()
+    page.get_by_role("button", name="Newest").press("Enter")
     expect(rows).to_have_count(50)
 
 
@@ -121,6 +121,7 @@ def test_approval_is_given_in_the_name_of_the_person(opened, page):
     expect(page.get_by_text("Nothing waits")).to_be_visible()
     handle = office.supervisor.submit(lone(request="the text"))
     expect(page.get_by_text("appended text stays")).to_be_visible()
+    expect(page.get_by_role("link", name="the text")).to_be_visible()
     expect(page.locator("#waiting-count")).to_have_text("1")
     expect(page.locator(".ask pre")).to_contain_text('"text": "the text"')
     page.get_by_role("button", name="Approve").click()
@@ -144,7 +145,7 @@ def test_approval_is_rejected_with_a_reason(opened, page):
 def test_remembered_approval_is_not_asked_again(opened, page):
     office = opened("/waiting", app=lambda request: append("x") if request.step < 4 else FINISH, policy=NOD)
     handle = office.supervisor.submit(lone())
-    page.get_by_label("Also the same again, in this task").check()
+    page.get_by_label("Approve it again in this task without asking").check()
     page.get_by_role("button", name="Approve").click()
     assert handle.result(PATIENCE).usage.commands == 2
     assert [answer.remember for answer in replies(office, ApprovalAnswer)] == [True]
@@ -293,6 +294,29 @@ def test_texts_of_others_are_shown_and_never_run(opened, page):
     assert page.locator("main img, main script, main iframe").count() == 0
     assert "owned" not in page.title().split(" · ")[-1]
     assert page.evaluate("document.title").startswith("<img")
+
+
+def test_long_texts_stay_in_a_narrow_window(opened, page):
+    long_text = "/srv/" + "unbroken_path_without_spaces_" * 20
+
+    def model(request):
+        if "ask" in request.request:
+            return {"Status": "PENDING", "Questions": [{"text": long_text, "choices": [long_text, "b"]}]}
+        return {"Status": "FAIL", "Comment": long_text}
+
+    page.set_viewport_size({"width": 400, "height": 800})
+    office = opened(app=model, windows=("one", "two"))
+    task = lone(id="t", request=f"fail {long_text}", labels={"folder": long_text[:60]})
+    office.supervisor.submit(task).result(PATIENCE)
+    office.supervisor.submit(lone("memo:two", request="ask"))
+    for path, text in (("/", "fail /srv/"), ("/tasks/t", "Why"), ("/waiting", "asks"), ("/health", "Targets")):
+        page.goto(office.origin + path)
+        expect(page.locator("main")).to_contain_text(text)
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
+    page.goto(f"{office.origin}/tasks/t")
+    expect(page.locator("h1")).to_contain_text("…")
+    page.get_by_text("The whole request").click()
+    expect(page.get_by_text(f"fail {long_text}", exact=True).first).to_be_visible()
 
 
 def test_a_thousand_tasks_are_listed_while_a_hundred_work(opened, page):
