@@ -1,4 +1,4 @@
-"""The console's pages of a large journal, and the price of its index.
+"""The console's pages of a large journal, and its index's price.
 
 The answer to ``{"row": name, "tasks": n}`` has milliseconds: of a page as HTML, read from the file each time, or of
 writing a task and its result. ``python -m benchmarks --only console`` prints a table. It needs ``callboard[console]``.
