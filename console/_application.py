@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import hashlib
 import hmac
 import json
 import re
@@ -74,7 +75,15 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
         msg = "the console shows a journal, and journal.path is not set"
         raise SettingsError(msg)
     journal = settings.path(settings.journal.path)
-    return application(journal, supervisor, SignIns(key_beside(journal)), person=person, metrics_token=metrics_token)
+    key = key_beside(journal)
+    return application(
+        journal,
+        supervisor,
+        SignIns(key),
+        person=person,
+        cookie_name=f"callboard-{hashlib.sha256(key).hexdigest()[:12]}",
+        metrics_token=metrics_token,
+    )
 
 
 def application(
@@ -84,7 +93,7 @@ def application(
     *,
     person: Person | None = None,
     hosts: frozenset[str] = frozenset(),
-    cookie_name: str = "callboard",
+    cookie_name: str,
     user: str = "",
     metrics_token: str | None = None,
 ) -> Starlette:
@@ -96,7 +105,7 @@ def application(
         sessions: The sign-ins.
         person: Returns who is signed in to the program that mounts it; None for a sign-in by link.
         hosts: The names and ports by which it may be called; empty if the program that mounts it checks them.
-        cookie_name: The cookie's name; cookies are the same for all ports, so it tells the port.
+        cookie_name: The cookie's name; cookies are the same for all ports of a host, so each console has its own.
         user: The person who signs in by link.
         metrics_token: The bearer token of the metrics; None for none.
     """

@@ -145,17 +145,20 @@ class Pages:
 
     def waiting(self, session: SignIn) -> str:
         """Return the page of the requests that wait for a person."""
-        asks = self._open_requests()
-        return self.render("waiting.html", asks=asks, session=session, is_approval=_is_approval)
+        asks, requests = self._open_requests()
+        return self.render("waiting.html", asks=asks, requests=requests, session=session, is_approval=_is_approval)
 
-    def _open_requests(self) -> list[ApprovalRequest | Question]:
+    def _open_requests(self) -> tuple[list[ApprovalRequest | Question], dict[str, str]]:
+        """Return the open requests to people, and the tasks' requests by id."""
         if self.supervisor is not None:
             status = self.supervisor.status()
-            return [*status.approvals, *status.questions]
+            requests = {task.task_id: task.request for task in status.tasks}
+            return [*status.approvals, *status.questions], requests
         with JournalReader.open(self.journal, pictures=False) as reader:
             unfinished_tasks = reader.page(TaskFilter(outcomes=frozenset({None})), limit=_MOST_READ).tasks
             histories = [history_of(reader.rows(line.id)) for line in unfinished_tasks]
-        return [ask for history in histories if history is not None for ask in history.waiting]
+        requests = {line.id: line.request for line in unfinished_tasks}
+        return [ask for history in histories if history is not None for ask in history.waiting], requests
 
     def health(self) -> str:
         """Return the page of the supervisor's health."""

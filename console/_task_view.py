@@ -305,19 +305,29 @@ def _entry_view(number: int, entry: Entry, facts: _StepFacts) -> EntryView:
 
 
 def _calls(record: StepRecord, verdicts: dict[str, list[str]]) -> Iterator[CallView]:
+    names = {control.id: control.name for control in record.observation.controls}
     for action, result in record.calls:
         _, *lines = lines_of_result(action, result)
         head = (f"{result.status.value}{', in doubt' if result.in_doubt else ''}", _tone(result))
         yield CallView(
             tool=result.tool,
             arguments=_arguments(action),
-            control="" if action is None or action.control is None else action.control.name or action.control.id,
+            control=_control_name(action, names),
             lines=(head, *lines),
             verdicts=tuple(verdicts.get(result.tool, ())),
             pictures=tuple(digest_of(picture) for picture in result.pictures),
         )
     for action in record.not_run:
-        yield CallView(action.tool, _arguments(action), "", (("not run yet", Tone.QUIET),), ())
+        yield CallView(
+            action.tool, _arguments(action), _control_name(action, names), (("not run yet", Tone.QUIET),), ()
+        )
+
+
+def _control_name(action: Action | None, names: dict[str, str]) -> str:
+    """Return the name of an action's control, or its id."""
+    if action is None or action.control is None:
+        return ""
+    return action.control.name or names.get(action.control.id) or action.control.id
 
 
 def _tone(result: CommandResult) -> Tone:
