@@ -138,6 +138,8 @@ class _Console:
         self._user = user
         self._metrics_token = metrics_token
         self._feeds = 0
+        self._drawing = anyio.CapacityLimiter(1)
+        """Pages of one file are drawn at a time; the next one waits without a thread."""
 
     def routes(self) -> list[Route | Mount]:
         """Return the addresses."""
@@ -151,6 +153,7 @@ class _Console:
             Route("/health", self._part(lambda *_: self._pages.health())),
             Route("/tasks/{task_id}", self._part(self._task)),
             Route("/tasks/{task_id}/runs/{run_id:path}", self._part(self._run)),
+            Route("/tasks/{task_id}/files/{number}/pages", self._file_pages, methods=["GET"]),
             Route("/tasks/{task_id}/policy", self._rulings, methods=["POST"]),
             Route("/tasks/{task_id}/{verb:str}", self._change, methods=["POST"]),
             Route("/tasks/{task_id}/requests/{request_id}", self._answer, methods=["POST"]),
@@ -231,6 +234,15 @@ class _Console:
             raise HTTPException(404)
         picture = await anyio.to_thread.run_sync(self._pages.picture, digest)
         return Response(picture, media_type="image/png")
+
+    async def _file_pages(self, request: Request) -> Response:
+        """Draw the pages of a changed file."""
+        _session(request)
+        number = number_in(request.path_params["number"])
+        if number is None:
+            raise HTTPException(404)
+        draw = functools.partial(self._pages.file_pages, request.path_params["task_id"], number)
+        return HTMLResponse(await anyio.to_thread.run_sync(draw, limiter=self._drawing))
 
     async def _events(self, request: Request) -> Response:
         _session(request)

@@ -282,6 +282,18 @@
     place.scrollIntoView({ block: "nearest" });
   }
 
+  const opened = new WeakSet();
+  async function showPages(details) {
+    const part = details.querySelector("div");
+    opened.add(details);
+    part.textContent = texts.pages_drawn;
+    try {
+      const html = await (await call(inside(details.dataset.pages))).text();
+      part.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
+      finish(part);
+    } catch (error) { opened.delete(details); part.textContent = error.message; }
+  }
+
   async function showRulings(form) {
     const response = await post(inside(form.dataset.rules), { rules: form.elements.rules.value });
     const html = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -311,6 +323,10 @@
       go(element.href);
     }
   });
+  document.addEventListener("toggle", (event) => {
+    const details = event.target;
+    if (details.open && details.dataset.pages && !opened.has(details)) showPages(details);
+  }, true);
   document.addEventListener("submit", (event) => {
     event.preventDefault();
     if (event.target.dataset.rules) { showRulings(event.target).catch((error) => say(error.message)); return; }

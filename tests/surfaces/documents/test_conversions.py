@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from hostile_documents import open_document, remote_documents
-from office_files import parts
+from office_files import need_office, parts
 
 from callboard.surfaces.documents import _libre_office
 from callboard.surfaces.documents._libre_office import LibreOffice, OfficeFailedError, has_libre_office
@@ -54,40 +51,6 @@ def real() -> Iterator[LibreOffice]:
     office.open()
     yield office
     office.close()
-
-
-@pytest.fixture
-def listener() -> Iterator[tuple[int, list[bytes]]]:
-    """Give a port of this machine, and the first bytes of each connection to it."""
-    connections: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            while True:
-                try:
-                    client, _ = server.accept()
-                except OSError:
-                    return
-                with client:
-                    connections.append(b"")
-                    client.settimeout(0.2)
-                    try:
-                        connections[-1] = client.recv(1000)
-                        client.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-                    except OSError:  # a client that waits for a greeting
-                        continue
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        yield server.getsockname()[1], connections
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
-
-
-def need_office(suffix: str) -> None:
-    """Skip a test where LibreOffice does not read a format."""
-    if not has_libre_office(suffix):
-        (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)(_libre_office.lacking_office(suffix))
 
 
 def saved_as(folder: Path, data: bytes, suffix: str, output_filter: str) -> bytes:
