@@ -17,6 +17,7 @@ from callboard.console._english import TEXTS
 from callboard.console._file_changes import changed_files, file_changes, file_versions
 from callboard.console._file_pages import FilePages, digest_of_page
 from callboard.console._other_rules import other_rulings, rules_in
+from callboard.console._replayed_task import replayed_task
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import digest_of, pretty, task_view
 from callboard.console._templates import templates
@@ -129,20 +130,20 @@ class Pages:
     def _file_pages(self) -> FilePages:
         return FilePages()
 
-    def file_pages(self, task_id: str, number: int) -> str:
+    def file_pages(self, task_id: str, number: int | None) -> str:
         """Return the pages of a changed file, before and after.
 
         Args:
             task_id: The task.
-            number: The number of the file in the result, from 0.
+            number: The number of the file in the result, from 0; None for one that can't be.
 
         Raises:
             HTTPException: If the result has no such file.
         """
         history = self.history(task_id)
         names = changed_files(history)
-        suffix = Path(names[number]).suffix.lower() if number < len(names) else ""
-        if suffix not in PAGE_SUFFIXES:
+        suffix = "" if number is None or number >= len(names) else Path(names[number]).suffix.lower()
+        if number is None or suffix not in PAGE_SUFFIXES:
             raise HTTPException(404, TEXTS["not_found"])
         versions, compared, reason = file_versions(history, Versions(self.journal.resolve()), names[number]), None, ""
         if isinstance(versions, str):
@@ -153,6 +154,12 @@ class Pages:
             except ToolError as error:
                 reason = str(error)
         return self.render("pages.html", compared=compared, reason=reason, most_compared=MOST_COMPARED)
+
+    def replay(self, task_id: str) -> str:
+        """Replay a task, and return the first difference."""
+        settings = None if self.supervisor is None else self.supervisor.settings
+        replayed = replayed_task(self.journal, self.history(task_id), settings)
+        return self.render("replay.html", replayed=replayed, task_id=task_id)
 
     def run(self, task_id: str, run_id: str) -> str:
         """Return the drawing of the machine of a run."""

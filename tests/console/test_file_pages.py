@@ -74,7 +74,7 @@ def drawn(monkeypatch):
 
 def test_pages_are_drawn_on_request_and_once(written, folder, drawn):
     status, body, _ = written.ask("/tasks/t-1", headers=written.sign_in())
-    assert (status, 'data-pages="tasks/t-1/files/0/pages"' in body, drawn) == (200, True, [])
+    assert (status, 'data-part="tasks/t-1/files/0/pages"' in body, drawn) == (200, True, [])
     for _ in range(2):
         status, body = pages_of(written)
         assert status == 200
