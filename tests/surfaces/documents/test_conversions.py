@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hostile_documents import open_document, remote_documents
+from hostile_documents import open_document, pixel, remote_documents
 from office_files import need_office, parts
 
 from callboard.surfaces.documents import _libre_office
@@ -15,7 +16,6 @@ from callboard.surfaces.documents._office import OLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from conftest import Call
 
@@ -39,7 +39,7 @@ OLD_FORMATS = {
     ".odp": ("pptx", ""),
 }
 """The present format of an old one, and LibreOffice's filter that writes the old one."""
-ISOLATE = "    isolate()"
+ISOLATE = "    isolate(Path(folder), program)"
 EMPTY_PROFILE = '<oor:items xmlns:oor="http://openoffice.org/2001/registry"/>'
 
 
@@ -141,6 +141,24 @@ def test_document_reaches_no_network(
                 (pdf,) = office.convert([data], suffix, "pdf")
                 assert pdf is not None
     assert connections == []
+
+
+def test_document_shows_no_picture_of_this_machine(real: LibreOffice, tmp_path: Path) -> None:
+    for suffix, to in ((".rtf", "docx"), (".ods", "xlsx")):
+        (tmp_path / "picture.png").write_bytes(pixel())
+        (name,) = (name for name in remote_documents("") if name.endswith(suffix))
+        (converted,) = real.convert([remote_documents(tmp_path.as_uri())[name]], suffix, to)
+        if hides_no_files(real):
+            pytest.skip("this user may not make a namespace of mounts")
+        assert converted is not None
+        assert pixel() not in parts(converted).values()
+
+
+def hides_no_files(office: LibreOffice) -> bool:
+    """Return whether the operating system lets this user hide no files."""
+    assert office._holder is not None
+    space = Path(f"/proc/{office._holder.pid}/ns/mnt").readlink()
+    return space == Path("/proc/self/ns/mnt").readlink()
 
 
 def test_same_documents_reach_a_network_without_the_profile(
