@@ -78,7 +78,7 @@ def _read_for_copy(workspace: Workspace, document: str, path: str) -> Snapshot:
     """Read the document, and check the new path."""
     snapshot = workspace.read_unchanged(document)
     old, new = snapshot.path.suffix.lower(), PurePosixPath(path).suffix.lower()
-    suffixes = (old, ".pdf") if snapshot.root in OFFICE else (old,)
+    suffixes = (snapshot.suffix, ".pdf") if snapshot.root in OFFICE else (old,)
     if new not in suffixes:
         msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(suffixes)} file"
         raise ToolError(msg)
@@ -133,6 +133,6 @@ def _write_source(home: Path, snapshot: Snapshot) -> Path:
     user = home / "profile" / "user"
     user.mkdir(parents=True)
     (user / "registrymodifications.xcu").write_text(profile(), encoding="utf-8")
-    source = home / f"document{snapshot.path.suffix.lower()}"
+    source = home / f"document{snapshot.suffix}"
     source.write_bytes(snapshot.data)
     return source
