@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from callboard.console._file_changes import changed_files
 from callboard.history import Tone, agent_label, lines_of, lines_of_reply, lines_of_result, step_checks, step_words
 from callboard.messages import (
     ApprovalRequest,
@@ -145,9 +146,7 @@ def task_view(history: TaskHistory, now: Timestamp, *, until: int | None = None,
     facts = _StepFacts(history)
     entries = [_entry_view(number, entry, facts) for number, entry in enumerate(history.entries[first:last], first + 1)]
     end = history.ended if history.ended is not None else now
-    result = history.result
-    files = [] if result is None else list(dict.fromkeys((*result.artifacts, *result.changed)))
-    return TaskView(history, runs, entries, first, max(0.001, end - history.submitted), files)
+    return TaskView(history, runs, entries, first, max(0.001, end - history.submitted), changed_files(history))
 
 
 def _runs(history: TaskHistory, now: Timestamp) -> list[RunView]:

@@ -50,6 +50,7 @@ from callboard.surfaces.documents._workspace import (
     DEFAULT_CSV_CELLS,
     DOCUMENTS,
     NAMES,
+    OLD_FORMATS,
     ROOTS,
     Snapshot,
     Workspace,
@@ -394,6 +395,9 @@ class DocumentSurface(Server):
         Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
         """
         absolute_path = self._workspace.path(path)
+        if present := OLD_FORMATS.get(absolute_path.suffix.lower()):
+            msg = f"{path!r} is refused: a new document is in the present format; make a {present} file"
+            raise ToolError(msg)
         if absolute_path.suffix.lower() == ".xlsm":
             msg = f"{path!r} is refused: a new workbook has no macros; make an .xlsx file"
             raise ToolError(msg)
@@ -468,6 +472,8 @@ class DocumentSurface(Server):
             "controls": len(controls),
             "controls_left_out": len(controls) - len(first_controls),
         }
+        if snapshot.suffix != snapshot.path.suffix.lower():
+            window["read_through"] = f"a {snapshot.suffix} copy that LibreOffice made; it may lack something"
         if headings := outline(controls):
             window["outline"] = headings
         text = ""

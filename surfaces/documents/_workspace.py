@@ -30,6 +30,7 @@ from callboard.surfaces import (
 )
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._large_file import LargeFile, check_size
+from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, OfficeFailedError, lacking_office
 from callboard.surfaces.documents._other_formats import advice_on
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB, VersionCache
 
@@ -54,6 +55,10 @@ ROOTS = {
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"), "picture"),
 }
 """The application of a document, by the suffix of its name."""
+
+OLD_FORMATS = {".doc": ".docx", ".odt": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ods": ".xlsx"}
+"""The present format of files that are read through a converted copy, by their suffixes."""
+ROOTS |= {old: ROOTS[present] for old, present in OLD_FORMATS.items()}
 
 NAMES = {
     "word": "Word",
@@ -93,7 +98,7 @@ class Snapshot:
     """The path within the workspace, separated by ``/``; the last part of its agent's address."""
     path: Path
     source: bytes | LargeFile
-    """The bytes, or the file that is read in parts."""
+    """The bytes, or the file that is read in parts; of an old format, the bytes of its converted copy."""
     fingerprint: str
     modified: float
     """Seconds since the epoch."""
@@ -107,6 +112,15 @@ class Snapshot:
     def root(self) -> str:
         """The application, such as ``word`` or ``pdf``."""
         return ROOTS[self.path.suffix.lower()]
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of its bytes, in lower case.
+
+        For an old format it is that of the converted copy.
+        """
+        suffix = self.path.suffix.lower()
+        return OLD_FORMATS.get(suffix, suffix)
 
     @property
     def data(self) -> bytes:
@@ -128,6 +142,11 @@ class Snapshot:
             self._parsed[parse] = parse(self)
         parsed: _T = self._parsed[parse]
         return parsed
+
+
+def _is_read(suffix: str) -> bool:
+    """Return whether files with a suffix are documents here."""
+    return suffix in ROOTS and not (suffix in OLD_FORMATS and lacking_office(suffix))
 
 
 def window_of(document: str) -> Target:
@@ -185,7 +204,7 @@ class Workspace:
         Raises:
             OSError: If the workspace can't be read. A subfolder that this user may not read is left out.
         """
-        yield from sorted(self._files(ROOTS))
+        yield from sorted(self._files(set(filter(_is_read, ROOTS))))
 
     def files(self) -> dict[str, Path]:
         """List the files of any kind, sorted, as `documents` does.
@@ -239,7 +258,7 @@ class Workspace:
             ToolError: If the path leads out of the workspace, passes through a link, or is not that of a document.
         """
         suffix = PurePosixPath(document).suffix.lower()
-        if not _refusal(document) and suffix not in ROOTS:
+        if not _refusal(document) and not _is_read(suffix):
             msg = f"{document!r} is refused: {self.advice_on(document)}"
             raise ToolError(msg)
         return self.resolve(document)
@@ -248,7 +267,10 @@ class Workspace:
     def advice_on(name: str) -> str:
         """Explain why a file is no document, and what to do."""
         suffix = PurePosixPath(name).suffix.lower()
-        advice = f"only {', '.join(ROOTS)} files are documents; save it as one of them"
+        names = ", ".join(known for known in ROOTS if known not in OLD_FORMATS)
+        advice = f"only {names} files are documents; save it as one of them"
+        if suffix in OLD_FORMATS and (reason := lacking_office(suffix)):
+            return f"it is read through a copy, and {reason}; save it as {OLD_FORMATS[suffix]}"
         return "" if suffix in ROOTS else advice_on(name) or advice
 
     def resolve(self, document: str) -> Path:
@@ -299,8 +321,33 @@ class Workspace:
         with self._lock:
             if remember or document not in self._observed_marks:
                 self._observed_marks[document] = mark
+        if isinstance(source, bytes) and path.suffix.lower() in OLD_FORMATS:
+            source = self._converted(document, source, mark)
         mode = stat.S_IMODE(file_status.st_mode)
         return Snapshot(document, path, source, mark, file_status.st_mtime, mode, self._cache)
+
+    def _converted(self, document: str, data: bytes, mark: str) -> bytes:
+        """Convert a file of an old format, or return its kept copy.
+
+        Raises:
+            ToolError: If LibreOffice is missing, can't read it, or takes too long.
+        """
+        suffix = PurePosixPath(document).suffix.lower()
+        present = OLD_FORMATS[suffix]
+        if (kept := self._cache.get(mark, present)) is not None:
+            return bytes(kept)
+        try:
+            (converted,) = LIBRE_OFFICE.convert([data], suffix, present.removeprefix("."))
+        except OfficeFailedError as error:
+            reason = str(error) or "it failed, or took too long"
+            msg = f"{document!r} is read through a copy that LibreOffice makes ({reason}); save it as {present}"
+            raise ToolError(msg) from error
+        if converted is None:
+            msg = f"{document!r} can't be read: it is damaged, protected, or not what its name says; it is unchanged"
+            raise ToolError(msg)
+        check_size(document, len(converted), self.max_bytes)
+        self._cache.keep(mark, present, converted, len(converted))
+        return converted
 
     def _source(self, document: str, path: Path, status: os.stat_result, *, whole: bool) -> bytes | LargeFile:
         size = status.st_size
@@ -355,6 +402,9 @@ class Workspace:
 
         Only the file system is checked, not the content.
         """
+        if snapshot.suffix != snapshot.path.suffix.lower():
+            name = PurePosixPath(snapshot.document).with_suffix(snapshot.suffix)
+            return f"it is in an older format, and stays as it is; save_as makes {str(name)!r}, which can be edited"
         return open_elsewhere(snapshot.path) or ("" if snapshot.mode & 0o222 else "the file is read-only")
 
     def replace(self, snapshot: Snapshot, data: bytes, answer: JsonValue = None) -> None:

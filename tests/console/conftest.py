@@ -39,11 +39,18 @@ class Office:
         self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, str, dict[str, str]]:
         """Send a request, without any header of a browser."""
+        status, data, answered = self.ask_bytes(path, method=method, body=body, headers=headers)
+        return status, data.decode(), answered
+
+    def ask_bytes(
+        self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """Send a request, and give the bytes of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
         text = None if body is None else body if isinstance(body, bytes) else json.dumps(body)
         connection.request(method, path, text, headers or {})
         response = connection.getresponse()
-        answer = response.status, response.read().decode(), {key.lower(): value for key, value in response.getheaders()}
+        answer = response.status, response.read(), {key.lower(): value for key, value in response.getheaders()}
         connection.close()
         return answer
 
@@ -70,8 +77,9 @@ def _offices(folder: Path) -> Iterator[Callable[..., Office]]:
         models = {kind: given.pop(kind) for kind in ("host", "app") if kind in given}
         journal = folder / "journal.db"
         surface = MemoryServer(*map(MemoryServer.window, given.pop("windows", ("one",))))
+        servers = [surface, *given.pop("servers", ())]
         settings = Settings.load(journal={"path": journal}, **given)
-        supervisor = Supervisor.start(settings, models=models, servers=[surface])
+        supervisor = Supervisor.start(settings, models=models, servers=servers)
         server = ConsoleServer(journal, supervisor, port=port)
         server.start()
         opened.append(Office(journal, supervisor, server, surface))

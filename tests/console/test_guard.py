@@ -15,6 +15,7 @@ from support import FINISH, PATIENCE, lone, wait_for
 
 SECRET_REQUEST = "pay the invoice of Ann"
 READS = ["/", "/waiting", "/health", "/tasks/t-1", "/tasks/t-1/runs/t-1", "/pictures/" + "0" * 64, "/events"]
+READS += ["/tasks/t-1/files/0/pages", "/tasks/t-1/replay"]
 CHANGES = ["/tasks/t-1/cancel", "/tasks/t-1/pause", "/tasks/t-1/requests/r-1"]
 
 

@@ -170,7 +170,7 @@ def test_a_change_while_the_judge_answers_is_noticed(documents, folder, check):
     ("name", "data", "problem"),
     [
         ("deck.pptx", b"garbage", "its archive is damaged"),
-        ("old.xls", b"", "it is no .xls file"),
+        ("old.ppt", b"", "it is no .ppt file"),
         ("facts.json", b"{", "it is no JSON"),
     ],
 )
