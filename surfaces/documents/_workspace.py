@@ -98,7 +98,7 @@ class Snapshot:
     """The path within the workspace, separated by ``/``; the last part of its agent's address."""
     path: Path
     source: bytes | LargeFile
-    """The bytes, or the file that is read in parts; of an old format, the bytes of its converted copy."""
+    """The bytes, or the file that is read in parts."""
     fingerprint: str
     modified: float
     """Seconds since the epoch."""
@@ -106,6 +106,8 @@ class Snapshot:
     """The file's permissions."""
     cache: VersionCache = field(default_factory=VersionCache, repr=False, compare=False)
     """Results of parsing large files, by version."""
+    converted: bytes | None = field(default=None, repr=False)
+    """The bytes of the copy in the present format, for an old format."""
     _parsed: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -124,11 +126,13 @@ class Snapshot:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the document.
+        """The bytes of the document, or of its converted copy.
 
         Raises:
             ToolError: If it is read in parts, and too large to be held in memory.
         """
+        if self.converted is not None:
+            return self.converted
         return self.source if isinstance(self.source, bytes) else self.source.read_whole()
 
     @property
@@ -321,10 +325,11 @@ class Workspace:
         with self._lock:
             if remember or document not in self._observed_marks:
                 self._observed_marks[document] = mark
+        converted = None
         if isinstance(source, bytes) and path.suffix.lower() in OLD_FORMATS:
-            source = self._converted(document, source, mark)
+            converted = self._converted(document, source, mark)
         mode = stat.S_IMODE(file_status.st_mode)
-        return Snapshot(document, path, source, mark, file_status.st_mtime, mode, self._cache)
+        return Snapshot(document, path, source, mark, file_status.st_mtime, mode, self._cache, converted)
 
     def _converted(self, document: str, data: bytes, mark: str) -> bytes:
         """Convert a file of an old format, or return its kept copy.

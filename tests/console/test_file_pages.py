@@ -124,7 +124,7 @@ def test_link_in_place_of_a_file_is_not_followed(written, folder, drawn):
     assert drawn == []
 
 
-def test_lack_of_libreoffice_is_told_in_a_line(written, monkeypatch):
+def test_lack_of_libreoffice_is_shown_in_a_line(written, monkeypatch):
     def fail(*_: object) -> None:
         message = "LibreOffice is not installed <b>"
         raise ToolError(message)

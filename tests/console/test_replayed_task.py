@@ -44,7 +44,7 @@ def replayed(office):
     return office.ask("/tasks/t-1/replay", headers=office.sign_in())[:2]
 
 
-def test_task_that_goes_as_recorded_is_told(ended):
+def test_task_that_goes_as_recorded_has_no_difference(ended):
     status, body = replayed(ended)
     assert status == 200
     assert "It goes as recorded" in body
@@ -84,7 +84,7 @@ def test_task_with_too_long_a_history_is_not_replayed(ended, monkeypatch):
     assert "its history is too long" in replayed(ended)[1]
 
 
-def test_agents_that_are_not_known_here_are_told(ended, monkeypatch):
+def test_agents_that_are_not_known_here_are_named(ended, monkeypatch):
     def fail(*_, **__):
         message = "the recording has agents of the kind 'dba'"
         raise SettingsError(message)

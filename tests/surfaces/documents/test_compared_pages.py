@@ -171,7 +171,7 @@ def test_document_that_is_drawn_reaches_no_network(listener: tuple[int, list[byt
     assert connections == []
 
 
-def test_lack_of_libreoffice_or_pdfium_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_libreoffice_or_pdfium_gives_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_libre_office, "lacking_office", lambda _: "LibreOffice is not installed")
     with pytest.raises(ToolError, match="LibreOffice is not installed"):
         compared_pages(b"", letter(), ".docx")

@@ -47,7 +47,7 @@ def test_old_formats_are_windows_that_are_read(old: Path, surface: DocumentSurfa
     assert "Dear Ada," in call("read_text", "letter.rtf")["text"]
     assert call("read_range", "costs.ods")["values"] == [["rent", 400]]
     info = window(surface, "letter.rtf")
-    assert info["application"] == "Word"
+    assert (info["application"], info["size"]) == ("Word", len(RICH_TEXT))
     assert info["read_through"] == "a .docx copy that LibreOffice made; it may lack something"
     assert (old / "letter.rtf").read_bytes() == RICH_TEXT
 
@@ -99,14 +99,14 @@ def test_copy_is_made_once_for_each_version(old: Path, call: Call, monkeypatch: 
     assert len(conversions) == 2
 
 
-def test_file_that_is_not_what_its_name_says_is_not_read(workspace: Path, call: Call) -> None:
+def test_file_of_another_format_than_its_name_is_not_read(workspace: Path, call: Call) -> None:
     need_office(".doc")
     (workspace / "letter.doc").write_bytes(b"<html><img src=http://127.0.0.1/x.png>")
     with pytest.raises(ToolError, match="not what its name says; it is unchanged"):
         call("read_text", "letter.doc")
 
 
-def test_lack_of_libreoffice_is_told(
+def test_lack_of_libreoffice_gives_a_way_out(
     workspace: Path, surface: DocumentSurface, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_workspace, "lacking_office", lambda _: "LibreOffice is not installed")
