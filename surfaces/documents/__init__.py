@@ -1,4 +1,4 @@
-"""The documents surface: Word and Excel files, without a display."""
+"""The documents surface: Office files, without a display."""
 
 from callboard.surfaces.documents._documents import DocumentSurface
 from callboard.surfaces.documents._other_formats import advice_on

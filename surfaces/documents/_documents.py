@@ -57,6 +57,7 @@ from callboard.surfaces.documents._workspace import (
 from callboard.surfaces.documents.calendar import CalendarTools
 from callboard.surfaces.documents.excel import ExcelTools, coverage
 from callboard.surfaces.documents.mail import MailTools
+from callboard.surfaces.documents.powerpoint import PowerPointTools
 from callboard.surfaces.documents.word import WordTools, outline
 
 if TYPE_CHECKING:
@@ -68,7 +69,11 @@ if TYPE_CHECKING:
 
 
 HOST = (AgentKind.HOST,)
-_UNTITLED = {"word": ("Document", ".docx"), "excel": ("Workbook", ".xlsx")}
+_UNTITLED = {
+    "word": ("Document", ".docx"),
+    "excel": ("Workbook", ".xlsx"),
+    "powerpoint": ("Presentation", ".pptx"),
+}
 _MAX_CONTROLS = 400
 _FILE = "file:"
 
@@ -94,14 +99,17 @@ class OfficeTools(Protocol):
 OVERWRITING = frozenset(
     {
         "edit_paragraph",
+        "move_slide",
         "rename_sheet",
         "reorder_columns",
         "replace_text",
         "set_formula",
         "sort_range",
         "write_cell",
+        "write_chart",
         "write_event",
         "write_message",
+        "write_notes",
         "write_range",
         "write_text",
     }
@@ -163,6 +171,7 @@ class DocumentSurface(Server):
         self._applications: dict[str, OfficeTools] = {
             "word": self._word,
             "excel": self._excel,
+            "powerpoint": PowerPointTools(self._workspace),
             "pdf": PdfTools(self._workspace),
             "mail": MailTools(self._workspace),
             "calendar": CalendarTools(self._workspace),
@@ -215,7 +224,7 @@ class DocumentSurface(Server):
         return Probe.NOT_DONE if now == foreseen[-1].before else Probe.UNKNOWN
 
     def targets(self) -> tuple[Target, ...]:
-        """List the documents as windows, and Word and Excel as applications."""
+        """List the documents as windows, and the applications that make new ones."""
         windows = tuple(window_of(document) for document in self._workspace.documents())
         return windows + tuple(_application(root) for root in _UNTITLED)
 
@@ -387,7 +396,7 @@ class DocumentSurface(Server):
     def create_document(self, path: Document) -> Target:
         """Create an empty document and return its window.
 
-        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
+        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .pptx, .csv, .txt, .md, .eml or .ics.
         """
         absolute_path = self._workspace.path(path)
         if absolute_path.suffix.lower() == ".xlsm":
@@ -411,7 +420,9 @@ class DocumentSurface(Server):
         raise ToolError(msg)
 
     @tool(effect=Effect.ONCE, agents=HOST, offered=False)
-    def start_application(self, name: Annotated[str, Field(description="The application: word or excel.")]) -> Target:
+    def start_application(
+        self, name: Annotated[str, Field(description="The application: word, excel or powerpoint.")]
+    ) -> Target:
         """Start an application with a new untitled document and return its window."""
         return self.create_document(self._untitled(name))
 
@@ -432,7 +443,7 @@ class DocumentSurface(Server):
 
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_tree(self, document: Document) -> Answer:
-        """Observe the document as a tree of headings or sheets."""
+        """Observe the document as a tree of headings, sheets or slides."""
         snapshot = self._workspace.read(document, remember=True)
         return self._applications[snapshot.root].tree(snapshot)
 
@@ -440,7 +451,7 @@ class DocumentSurface(Server):
         """Find an unused name for a new document."""
         root = application.casefold()
         if root not in _UNTITLED:
-            msg = f"there is no application {application!r}; there are: word, excel"
+            msg = f"there is no application {application!r}; there are: {', '.join(_UNTITLED)}"
             raise ToolError(msg)
         stem, suffix = _UNTITLED[root]
         used_names = {path.name.casefold() for path in self._workspace.folder.iterdir()}

@@ -20,11 +20,11 @@ from callboard.surfaces.documents._tables import Document, short
 if TYPE_CHECKING:
     from callboard.surfaces.documents._workspace import Snapshot, Workspace
 
-OFFICE = ("word", "excel")
+OFFICE = ("word", "excel", "powerpoint")
 OTHERS = ("calendar", "csv", "pdf", "text")
 PDF_SECONDS = 120
 """The longest time that LibreOffice may take."""
-_FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export"}
+_FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export", "powerpoint": "impress_pdf_Export"}
 _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema">
 <item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="MacroSecurityLevel" oor:op="fuse">
@@ -47,7 +47,7 @@ _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 class SaveTools:
-    """The tool ``save_as`` of Word and Excel documents."""
+    """The tool ``save_as`` of Word, Excel and PowerPoint documents."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -105,7 +105,7 @@ def _read_for_copy(workspace: Workspace, document: str, path: str) -> Snapshot:
 
 
 async def _pdf_of(snapshot: Snapshot) -> bytes:
-    """Convert a Word or Excel document with LibreOffice.
+    """Convert an Office document with LibreOffice.
 
     It gets a copy in a folder of its own, a profile of its own and none of this process's variables.
 

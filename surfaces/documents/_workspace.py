@@ -44,6 +44,7 @@ ROOTS = {
     ".docx": "word",
     ".xlsx": "excel",
     ".xlsm": "excel",
+    ".pptx": "powerpoint",
     ".pdf": "pdf",
     ".eml": "mail",
     ".ics": "calendar",
@@ -58,6 +59,7 @@ ROOTS = {
 NAMES = {
     "word": "Word",
     "excel": "Excel",
+    "powerpoint": "PowerPoint",
     "pdf": "PDF",
     "mail": "Mail",
     "calendar": "Calendar",

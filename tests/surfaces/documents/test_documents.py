@@ -28,6 +28,7 @@ def test_the_applications_that_can_be_started_are_targets(surface: DocumentSurfa
     assert [(target.id, target.name, target.address, target.start) for target in applications] == [
         ("word", "Word", "app/word/*", "start_application"),
         ("excel", "Excel", "app/excel/*", "start_application"),
+        ("powerpoint", "PowerPoint", "app/powerpoint/*", "start_application"),
     ]
     assert surface.targets() == tuple(applications)
 
@@ -35,7 +36,7 @@ def test_the_applications_that_can_be_started_are_targets(surface: DocumentSurfa
 def test_starting_an_application_makes_a_document_with_the_next_number(call: Call) -> None:
     made = [call("start_application", name=name).id for name in ("word", "Word", "Excel")]
     assert made == ["Document1.docx", "Document2.docx", "Workbook1.xlsx"]
-    with pytest.raises(ToolError, match="there are: word, excel"):
+    with pytest.raises(ToolError, match="there are: word, excel, powerpoint"):
         call("start_application", name="paint")
 
 

@@ -25,10 +25,10 @@ NAMES = [
     ("letter.rtf", "save it as .docx"),
     ("letter.pages", "save it as .docx"),
     ("mail.msg", "save it as .eml"),
-    ("deck.pptx", "save it as .pdf to have it read"),
+    ("deck.odp", "save it as .pptx"),
     ("letter.wps", "save it as .docx"),
     ("book.fods", "save it as .xlsx"),
-    ("show.ppsx", "save it as .pdf to have it read"),
+    ("show.ppsx", "save it as .pptx"),
     ("mails.mbox", "save it as .eml, each message by itself"),
     ("photo.heic", "save it as .png"),
     ("notes.log", "save it as .txt"),
@@ -66,5 +66,7 @@ def test_a_task_that_names_another_format_is_refused_with_the_reason(workspace: 
             supervisor.submit(Task(request="x", target="old.xls"))
         with pytest.raises(TaskRefusedError, match=r"'old\.xls' can't be changed: .*save it as \.xlsx"):
             supervisor.submit(Task(request="x", may_change=["old.xls"]))
-        with pytest.raises(UnknownTargetError, match=r"there is no target 'new\.xls'; there are: word, excel"):
+        with pytest.raises(
+            UnknownTargetError, match=r"there is no target 'new\.xls'; there are: word, excel, powerpoint"
+        ):
             supervisor.submit(Task(request="x", target="new.xls"))
