@@ -43,6 +43,7 @@ _CHART_TYPE = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml
 _WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _C = f"{{{CHART}}}"
 _FONT_SIZE = "1200"
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _DATE = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FIXED_DATE = b"2000-01-01T00:00:00Z"
 
@@ -215,7 +216,7 @@ def _with_fixed_date(workbook: bytes) -> bytes:
 def _sheet_count(workbook: bytes) -> int:
     try:
         with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
-            return sum(name.startswith("xl/worksheets/") for name in archive.namelist())
+            return sum(map(bool, map(_SHEET.fullmatch, archive.namelist())))
     except (zipfile.BadZipFile, OSError):
         return 0
 
@@ -245,14 +246,21 @@ def write_numbers(shape: SlideShape, header: list[str], rows: list[list[Cell]]) 
         msg = f"the data of a {kind} chart can't be changed here; change it in PowerPoint, or insert a new chart"
         raise ToolError(msg) from error
     plain = etree.fromstring(etree.tostring(root))
-    _drop_double_ids(plain)
+    _plain_new_series(package.tree(part), plain)
     lost = _write_workbook(package, part, plain, data)
     package.replace(part, etree.tostring(plain, xml_declaration=True, encoding="UTF-8", standalone=True))
     return lost
 
 
-def _drop_double_ids(root: Element) -> None:
-    """Remove the ids of series that were copied from others."""
+def _plain_new_series(old: Element, root: Element) -> None:
+    """Give series that were copied from others ids and colors of their own."""
+    count = sum(1 for _ in old.iter(f"{_C}ser"))
+    series = list(root.iter(f"{_C}ser"))
+    for copied in series[count:] if count else ():
+        for child in [child for child in copied if local(child) in {"spPr", "marker", "dPt"}]:
+            copied.remove(child)
+    if count > 1 == len(series) and root.find(path("c:chart", "c:title")) is None:
+        set_chart_title(root, "")  # PowerPoint would show the name of a single series
     ids: set[str] = set()
     for mark in [element for element in root.iter(etree.Element) if local(element) == "uniqueId"]:
         if mark.get("val", "") in ids:

@@ -23,7 +23,6 @@ from callboard.surfaces.documents.powerpoint._deck_editor import (
     target_of,
 )
 from callboard.surfaces.documents.powerpoint._graphic_frames import put_frame
-from callboard.surfaces.documents.powerpoint._shapes import next_shape_id
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -81,7 +80,7 @@ class SlideTableTools(PowerPointEditor):
             slide, placeholder = target_of(file, control_id, control_name, "table")
             frame = frame_for(slide, place, placeholder)
             slide.edit()
-            element = tables.make_table(header, rows, frame, next_shape_id(slide))
+            element = tables.make_table(slide, header, rows, frame)
             put_frame(slide, element, placeholder)
             return file.answers(shape_answer(slide, element))
 

@@ -13,12 +13,14 @@ from callboard.surfaces.documents._grids import Grid, decimals_of, padded
 from callboard.surfaces.documents._package import Element, local
 from callboard.surfaces.documents._tables import clean
 from callboard.surfaces.documents._total_words import totals_at_end
-from callboard.surfaces.documents.powerpoint._deck import a, p, parse_xml, path
+from callboard.surfaces.documents.powerpoint._deck import DRAWING, a, p, parse_xml, path
 from callboard.surfaces.documents.powerpoint._graphic_frames import graphic_frame
+from callboard.surfaces.documents.powerpoint._shapes import next_shape_id
 from callboard.surfaces.documents.powerpoint._slide_texts import paragraph_text, set_text
 
 if TYPE_CHECKING:
     from callboard.surfaces.documents._tables import Cell
+    from callboard.surfaces.documents.powerpoint._deck import DeckFile, Slide
     from callboard.surfaces.documents.powerpoint._shapes import Frame
 
 MOST_ROWS = 75
@@ -26,6 +28,7 @@ MOST_COLUMNS = 40
 """The largest new table; more is unreadable on a slide, and PowerPoint itself allows 75 x 75."""
 _STYLE = "{5C22544A-7EE6-4342-B048-85BDC9FD1C3A}"
 """Medium Style 2 - Accent 1, which PowerPoint and LibreOffice know."""
+_STYLES_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.tableStyles+xml"
 _ROW_HEIGHT = 370_840
 """Of a row of 18-point text, in EMU."""
 _CELL = "<a:tc><a:txBody><a:bodyPr/><a:lstStyle/><a:p/></a:txBody><a:tcPr/></a:tc>"
@@ -186,14 +189,14 @@ def _grow(frame: Element, width: int, height: int) -> None:
             extent.set(name, str(max(0, int(extent.get(name)) + by)))
 
 
-def make_table(header: list[str], rows: list[list[Cell]], frame: Frame, number: int) -> Element:
+def make_table(slide: Slide, header: list[str], rows: list[list[Cell]], frame: Frame) -> Element:
     """Make the frame of a table in the deck's colors.
 
     Args:
+        slide: The slide that it is for.
         header: The texts of its first row; empty for none.
         rows: The other rows.
         frame: Its place; rows become higher where their text needs it.
-        number: The number of the shape.
 
     Raises:
         ToolError: If it is too large for a slide.
@@ -205,6 +208,7 @@ def make_table(header: list[str], rows: list[list[Cell]], frame: Frame, number: 
             f"{MOST_ROWS} rows and {MOST_COLUMNS} columns, and the others on further slides"
         )
         raise ToolError(msg)
+    number = next_shape_id(slide)
     row_height = min(_ROW_HEIGHT, max(1, frame.height // len(lines)))
     shape = graphic_frame(
         f'<a:graphicData uri="{_URI}"><a:tbl><a:tblPr bandRow="1"/><a:tblGrid/></a:tbl></a:graphicData>',
@@ -215,7 +219,7 @@ def make_table(header: list[str], rows: list[list[Cell]], frame: Frame, number: 
     table = next(shape.iter(a("tbl")))
     if header:
         table.find(a("tblPr")).set("firstRow", "1")
-    etree.SubElement(table.find(a("tblPr")), a("tableStyleId")).text = _STYLE
+    etree.SubElement(table.find(a("tblPr")), a("tableStyleId")).text = _style(slide.file)
     column_width = frame.width // len(lines[0])
     for _ in lines[0]:
         etree.SubElement(table.find(a("tblGrid")), a("gridCol")).set("w", str(column_width))
@@ -227,6 +231,17 @@ def make_table(header: list[str], rows: list[list[Cell]], frame: Frame, number: 
             set_text(cell.find(a("txBody")), text_of_value(value))
             row.append(cell)
     return shape
+
+
+def _style(file: DeckFile) -> str:
+    """Return the id of the deck's usual style of tables."""
+    package = file.package
+    for part in package.related(file.main, "tableStyles"):
+        return str(package.tree(part).get("def", _STYLE))
+    part = package.free_name("ppt/tableStyles{}.xml")
+    package.add(part, f'<a:tblStyleLst xmlns:a="{DRAWING}" def="{_STYLE}"/>'.encode(), _STYLES_TYPE)
+    package.relate(file.main, "tableStyles", part)
+    return _STYLE
 
 
 def _number(cell: Element, name: str) -> int:

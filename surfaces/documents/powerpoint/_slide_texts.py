@@ -199,8 +199,8 @@ def _font_of(model: Element | None) -> Element | None:
     """Copy the format of a paragraph's first letters, without links."""
     if model is None:
         return None
-    font = next((looks for run in model.iterfind(a("r")) for looks in run.iterfind(a("rPr"))), None)
-    font = model.find(a("endParaRPr")) if font is None and model.find(a("r")) is None else font
+    run = model.find(a("r"))
+    font = model.find(a("endParaRPr")) if run is None else run.find(a("rPr"))
     if font is None:
         return None
     font = copy.deepcopy(font)

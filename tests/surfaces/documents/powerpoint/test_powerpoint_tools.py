@@ -13,7 +13,7 @@ from callboard.messages import Hazard
 from callboard.surfaces import ToolError
 
 pptx = pytest.importorskip("pptx")
-PNG = pytest.importorskip("slide_decks").PNG
+slide_decks = pytest.importorskip("slide_decks")
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,6 +177,12 @@ def test_text_keeps_the_format_and_levels(deck: Path, call: Call) -> None:
     assert controls(call)["slide-2-text-1"]["detail"]["lines"] == 4
 
 
+def test_new_text_has_the_font_of_the_first_letters(deck: Path, call: Call) -> None:
+    call("write_text", DECK, control_id="slide-2-text-1", lines=["Plain"])
+    (run,) = opened(deck).slides[1].placeholders[1].text_frame.paragraphs[0].runs
+    assert (run.text, run.font.bold) == ("Plain", None)  # only its last word was bold
+
+
 def test_bullets_and_numbers_are_set(deck: Path, call: Call) -> None:
     call("write_text", DECK, control_id="slide-5-text-1", lines=["a", "  b"], bullets="number")
     xml = opened(deck).slides[4].shapes[1]._element.xml
@@ -269,6 +275,7 @@ def test_table_fills_an_empty_placeholder(deck: Path, call: Call) -> None:
     assert (shape.is_placeholder, [cell.text for cell in shape.table.iter_cells()]) == (
         True, ["a", "b", "1", "2.5", "x", ""],
     )  # fmt: skip
+    assert b"tableStyles" in slide_decks.parts_of(deck.read_bytes())["ppt/_rels/presentation.xml.rels"]
     with pytest.raises(ToolError, match="too large for a slide; write at most 75 rows"):
         call("insert_table", DECK, control_id="slide-2", header=["a"], rows=[[1]] * 75)
 
@@ -312,6 +319,7 @@ def test_new_data_keep_the_looks_of_a_chart(deck: Path, call: Call) -> None:
     chart = opened(deck).slides[3].shapes[1].chart
     assert [list(each.values) for each in chart.plots[0].series] == [[1, None, 4], [2, 3, 5]]
     assert str(chart.plots[0].series[0].format.fill.fore_color.rgb) == "FF0000"
+    assert chart.plots[0].series[1].format.fill.type is None  # a color of its own, by the theme
     book = openpyxl.load_workbook(io.BytesIO(chart.part.chart_workbook.xlsx_part.blob))
     assert [[cell.value for cell in row] for row in book.active] == [[None, "Sales", "Costs"], *rows]
 
@@ -328,7 +336,7 @@ def test_the_same_edit_gives_the_same_bytes(deck: Path, call: Call, sample_deck:
 
 def test_picture_keeps_its_proportions_or_fills_a_placeholder(deck: Path, call: Call, workspace: Path) -> None:
     pytest.importorskip("PIL")
-    (workspace / "logo.png").write_bytes(PNG)
+    (workspace / "logo.png").write_bytes(slide_decks.PNG)
     arguments = {"path": "logo.png", "alternative_text": "Our logo"}
     answer = call("insert_picture", DECK, control_id="slide-3", place=[10, 60, 20, 20], **arguments)
     assert answer == {"control_id": "slide-3-picture-1", "control_name": "Our logo"}

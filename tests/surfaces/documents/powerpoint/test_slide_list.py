@@ -41,12 +41,13 @@ def with_sections(data: bytes, first: int) -> bytes:
     guid = "11111111-1111-1111-1111-11111111111"
     parts = (("First", ids[:first]), ("Second", ids[first:]))
     sections = [
-        f'<p14:section name="{name}" id="{{{guid}{len(name)}}}"><p14:sldIdLst>{"".join(part)}</p14:sldIdLst></p14:section>'
+        f'<p14:section name="{name}" id="{{{guid}{len(name)}}}"><p14:sldIdLst>{"".join(part)}</p14:sldIdLst>'
+        "</p14:section>"
         for name, part in parts
     ]
     xml = (
-        f'<p:extLst xmlns:p="{P}"><p:ext uri="{{521415D9-36F7-43E2-AB2F-B90AF26B5E84}}"><p14:sectionLst xmlns:p14="{P14}">'
-        f"{''.join(sections)}</p14:sectionLst></p:ext></p:extLst>"
+        f'<p:extLst xmlns:p="{P}"><p:ext uri="{{521415D9-36F7-43E2-AB2F-B90AF26B5E84}}"><p14:sectionLst '
+        f'xmlns:p14="{P14}">{"".join(sections)}</p14:sectionLst></p:ext></p:extLst>'
     )
     deck.part._element.append(etree.fromstring(xml))
     out = io.BytesIO()
