@@ -1,4 +1,4 @@
-"""One warm LibreOffice of this process, for computing workbooks."""
+"""One warm LibreOffice of this process, which computes workbooks and converts documents."""
 
 from __future__ import annotations
 
@@ -14,58 +14,124 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.surfaces import current_call
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import plain_environment
+from callboard.surfaces.documents._office import OLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SECONDS = 40
-"""The longest time of a computation, with a start of LibreOffice, in seconds."""
+"""The longest time of a conversion, with a start of LibreOffice, in seconds."""
 _PAUSE_SECONDS = 0.05
 _ENDING_SECONDS = 3
 _MOST_USES = 500
-"""LibreOffice is started again after so many computations, since its memory grows."""
+"""LibreOffice is started again after so many conversions, since its memory grows."""
 _HOLDER = Path(__file__).with_name("_office_holder.py")
+_ZIP = b"PK\x03\x04"
+_SOURCES = {
+    ".doc": ("writer", OLE),
+    ".docx": ("writer", _ZIP),
+    ".odt": ("writer", _ZIP),
+    ".rtf": ("writer", b"{\\rtf"),
+    ".xls": ("calc", OLE),
+    ".xlsx": ("calc", _ZIP),
+    ".ods": ("calc", _ZIP),
+    ".ppt": ("impress", OLE),
+    ".pptx": ("impress", _ZIP),
+    ".odp": ("impress", _ZIP),
+}
+"""The part of LibreOffice that reads a format, and the first bytes of its files.
+
+A file of other bytes is not handed over: LibreOffice would read it by its contents, such as a web page named `.doc`.
+"""
+_FILTERS = {
+    ("writer", "docx"): "MS Word 2007 XML",
+    ("calc", "xlsx"): "Calc MS Excel 2007 XML",
+    ("impress", "pptx"): "Impress MS PowerPoint 2007 XML",
+    ("writer", "pdf"): "writer_pdf_Export",
+    ("calc", "pdf"): "calc_pdf_Export",
+    ("impress", "pdf"): "impress_pdf_Export",
+}
+"""The filters that write a format, by the part of LibreOffice and the new suffix."""
+_LIBRARIES = {"calc": "libsclo.so", "writer": "libswlo.so", "impress": "libsdlo.so"}
+_FACTORIES = {"calc": "scalc", "writer": "swriter", "impress": "simpress"}
 _ITEM = '<item oor:path="/org.openoffice.{}"><prop oor:name="{}" oor:op="fuse"><value>{}</value></prop></item>\n'
-_SETTINGS = (
+_ISOLATION = (
     ("Office.Common/Security/Scripting", "MacroSecurityLevel", "3"),
     ("Office.Common/Security/Scripting", "DisableMacrosExecution", "true"),
     ("Office.Common/Security/Scripting", "BlockUntrustedRefererLinks", "true"),
     ("Office.Common/Security/Scripting", "DisableActiveContent", "true"),
     ("Office.Common/Misc", "FirstRun", "false"),
     ("Office.Calc/Content/Update", "Link", "2"),
-    ("Office.Calc/Formula/Load", "OOXMLRecalcMode", "0"),
     ("Office.Writer/Content/Update", "Link", "0"),
+)
+"""No macros, no active content, and no update of links: "never" is 0 in Writer, and 2 in Calc."""
+_COMPUTING = (
+    ("Office.Calc/Formula/Load", "OOXMLRecalcMode", "0"),
     ("Setup/L10N", "ooSetupSystemLocale", "en-US"),
 )
-"""No macros, no active content, no update of links; all formulas are computed at load, by the rules of one locale."""
+"""All formulas are computed at load, by the rules of one locale."""
+_SCHEMES = {
+    "file": "com.sun.star.ucb.FileContentProvider",
+    "vnd.sun.star.hier": "com.sun.star.ucb.HierarchyContentProvider",
+    "vnd.sun.star.pkg": "com.sun.star.ucb.PackageContentProvider",
+    "vnd.sun.star.zip": "com.sun.star.ucb.PackageContentProvider",
+    "vnd.sun.star.expand": "com.sun.star.ucb.ExpandContentProvider",
+    "vnd.sun.star.tdoc": "com.sun.star.ucb.TransientDocumentsContentProvider",
+    "private": "",
+}
+"""The only addresses that LibreOffice can open: `BlockUntrustedRefererLinks` lets Calc and Impress fetch pictures."""
+_SCHEME = (
+    '<node oor:name="{}" oor:op="replace"><prop oor:name="ServiceName"><value>{}</value></prop>'
+    '<prop oor:name="URLTemplate"><value>{}</value></prop><prop oor:name="Arguments"><value/></prop></node>\n'
+)
 
 
-def profile() -> str:
-    """Return the settings of LibreOffice, as its profile holds them."""
-    items = "".join(_ITEM.format(*setting) for setting in _SETTINGS)
+def profile(*settings: tuple[str, str, str]) -> str:
+    """Return the settings of LibreOffice, as its profile holds them.
+
+    It runs no macros, and fetches nothing from a network.
+
+    Args:
+        settings: Further ones: a path, a name and a value.
+    """
+    items = "".join(_ITEM.format(*setting) for setting in (*_ISOLATION, *settings))
+    schemes = "".join(
+        _SCHEME.format(f"Provider{number}", service, scheme)
+        for number, (scheme, service) in enumerate(_SCHEMES.items())
+    )
     schema = 'xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema"'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<oor:items {schema}>\n{items}</oor:items>\n'
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<oor:items {schema}>\n{items}'
+        '<item oor:path="/org.openoffice.ucb.Configuration/ContentProviders/Local/SecondaryKeys">'
+        f'<node oor:name="Office" oor:op="replace"><node oor:name="ProviderData">\n{schemes}</node></node></item>\n'
+        "</oor:items>\n"
+    )
 
 
 class OfficeFailedError(Exception):
-    """LibreOffice was not started, crashed or took too long."""
+    """LibreOffice is not installed, was not started, crashed or took too long."""
+
+
+_OFFICES: weakref.WeakSet[LibreOffice] = weakref.WeakSet()
 
 
 class LibreOffice:
     """A LibreOffice with a profile of its own, started on use.
 
-    Threads may share it; one computes at a time. It ends with the last surface that uses it, and with this process,
+    Threads may share it; one converts at a time. It ends with the last surface that uses it, and with this process,
     also if this is killed.
     """
 
     def __init__(self) -> None:
         self._reset()
+        _OFFICES.add(self)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
@@ -87,27 +153,46 @@ class LibreOffice:
             if self._users == 0:
                 self._end()
 
-    def convert(self, books: Sequence[bytes], seconds: float = SECONDS) -> list[bytes | None]:
-        """Compute workbooks, and return them as LibreOffice saves them.
+    def convert(
+        self, files: Sequence[bytes], suffix: str = ".xlsx", to: str = "xlsx", *, seconds: float = SECONDS
+    ) -> list[bytes | None]:
+        """Convert files, and return them as LibreOffice saves them, with computed formulas.
 
-        A workbook that it can't read is None.
+        A file that it can't read, or that begins otherwise than files of its format, is None.
+
+        Args:
+            files: The files, all of one format.
+            suffix: Their suffix, in lower case: ``.doc``, ``.docx``, ``.odt``, ``.rtf``, ``.xls``, ``.xlsx``, ``.ods``,
+                ``.ppt``, ``.pptx`` or ``.odp``.
+            to: The new format: ``pdf``, or ``docx``, ``xlsx`` or ``pptx`` for the kind of document that it is.
+            seconds: The longest time.
 
         Raises:
-            OfficeFailedError: If it can't be started, crashes or takes too long.
+            OfficeFailedError: If it or its part for the format is not installed, if it can't be started, crashes or
+                takes too long.
             ToolError: If the running call was cancelled, or the supervisor stops.
         """
+        part, first_bytes = _SOURCES[suffix]
+        output_filter = f"{to}:{_FILTERS[part, to]}"
+        if reason := lacking_office(suffix):
+            raise OfficeFailedError(reason)
         until = time.monotonic() + seconds
         while not self._lock.acquire(timeout=_PAUSE_SECONDS):
             _check(until)
         try:
-            return self._convert_books(books, until)
+            readable = {number: file for number, file in enumerate(files) if file.startswith(first_bytes)}
+            outputs = self._convert_files(list(readable.values()), suffix, output_filter, until) if readable else []
         except BaseException:
             self._end()
             raise
         finally:
             self._lock.release()
+        results = dict(zip(readable, outputs, strict=True))
+        return [results.get(number) for number in range(len(files))]
 
-    def _convert_books(self, books: Sequence[bytes], until: float) -> list[bytes | None]:
+    def _convert_files(
+        self, files: Sequence[bytes], suffix: str, output_filter: str, until: float
+    ) -> list[bytes | None]:
         if self._uses >= _MOST_USES:
             self._end()
         if self._holder is None or self._holder.poll() is not None:
@@ -116,12 +201,14 @@ class LibreOffice:
         if folder is None or holder is None or holder.stdin is None:  # closed meanwhile
             raise OfficeFailedError
         self._uses += 1
-        paths = [folder / f"{number}.xlsx" for number in range(len(books))]
-        outputs = [folder / "out" / path.name for path in paths]
+        paths = [folder / f"{number}{suffix}" for number in range(len(files))]
+        new_suffix = f".{output_filter.partition(':')[0]}"
+        outputs = [folder / "out" / path.with_suffix(new_suffix).name for path in paths]
         try:
-            for path, book in zip(paths, books, strict=True):
-                path.write_bytes(book)
-            holder.stdin.write(json.dumps(list(map(str, paths))).encode() + b"\n")
+            for path, file in zip(paths, files, strict=True):
+                path.write_bytes(file)
+            request = {"filter": output_filter, "paths": list(map(str, paths))}
+            holder.stdin.write(json.dumps(request).encode() + b"\n")
             holder.stdin.flush()
             self._wait(holder, b"done\n", until)
             return [path.read_bytes() if path.is_file() else None for path in outputs]
@@ -140,11 +227,11 @@ class LibreOffice:
         folder = Path(tempfile.mkdtemp(prefix="callboard-calc-"))
         user = folder / "profile" / "user"
         user.mkdir(parents=True)
-        user.joinpath("registrymodifications.xcu").write_text(profile(), encoding="utf-8")
+        user.joinpath("registrymodifications.xcu").write_text(profile(*_COMPUTING), encoding="utf-8")
         (folder / "out").mkdir()
         self._folder, self._uses = folder, 0
         self._holder = subprocess.Popen(
-            [sys.executable, "-I", "-B", str(_HOLDER), str(folder), program],
+            [sys.executable, "-I", "-B", str(_HOLDER), str(folder), program, _kept_document(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -208,16 +295,43 @@ def check_running(until: float) -> None:
 
 _check = check_running
 
+
+def _forget_all() -> None:
+    for office in list(_OFFICES):
+        office.forget()
+
+
 LIBRE_OFFICE = LibreOffice()
-os.register_at_fork(after_in_child=LIBRE_OFFICE.forget)
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def has_libre_office(suffix: str = ".xlsx") -> bool:
+    """Return whether files of a format can be converted by LibreOffice here."""
+    return not lacking_office(suffix)
 
 
 @functools.cache
-def has_libre_office() -> bool:
-    """Return whether workbooks can be computed by LibreOffice here."""
-    return (
-        sys.platform == "linux"
-        and bool(sys.executable)
-        and not getattr(sys, "frozen", False)
-        and bool(shutil.which("soffice"))
-    )
+def lacking_office(suffix: str) -> str:
+    """Explain why a format can't be converted here; empty if it can."""
+    program = shutil.which("soffice")
+    if sys.platform != "linux" or not sys.executable or getattr(sys, "frozen", False):
+        return "LibreOffice is used on Linux only"
+    if program is None:
+        return "LibreOffice is not installed: there is no program soffice"
+    part = _SOURCES[suffix][0]
+    return "" if part in _parts(program) else f"LibreOffice is installed without its part {part.title()}"
+
+
+def _parts(program: str) -> list[str]:
+    """List the parts of LibreOffice that are installed.
+
+    They are separate packages. All are assumed where its libraries can't be seen.
+    """
+    folder = Path(program).resolve().parent
+    installed = [part for part, library in _LIBRARIES.items() if (folder / library).is_file()]
+    return installed or list(_LIBRARIES)
+
+
+def _kept_document(program: str) -> str:
+    """Return the address of the new document that keeps LibreOffice open."""
+    return f"private:factory/{_FACTORIES[_parts(program)[0]]}"

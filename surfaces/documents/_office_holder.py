@@ -1,10 +1,12 @@
-"""Hold one LibreOffice, and have it convert workbooks.
+"""Hold one LibreOffice, and have it convert documents.
 
-Started by `_libre_office`; it imports nothing of this package. It reads requests, one line of JSON each: the paths of
-workbooks. It answers ``ready`` once, then ``done`` for each request. When its standard input ends, because the program
-that started it closed it or was killed, LibreOffice and all other children are killed.
+Started by `_libre_office`; it imports nothing of this package. It reads requests, one line of JSON each: the ``paths``
+of documents and the ``filter`` that writes the new format. It answers ``ready`` once, then ``done`` for each request.
+When its standard input ends, because the program that started it closed it or was killed, LibreOffice and all other
+children are killed.
 
-Arguments: a private folder, which holds the profile, and the program ``soffice``.
+Arguments: a private folder, which holds the profile, the program ``soffice``, and the address of the new document that
+keeps LibreOffice open.
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _DEATH_SIGNAL, _SUBREAPER = 1, 36  # of prctl
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000  # of unshare
 _MEMORY = 8 << 30
-_FILTER = "xlsx:Calc MS Excel 2007 XML"
 _STARTING_SECONDS = 60
 _PAUSE_SECONDS = 0.2
 
@@ -70,11 +71,12 @@ def _start(command: list[str]) -> subprocess.Popen[bytes]:
 class OfficeHolder:
     """The warm LibreOffice in a private folder, and its clients."""
 
-    def __init__(self, folder: Path, program: str) -> None:
+    def __init__(self, folder: Path, program: str, kept_document: str) -> None:
         binary = Path(program).resolve().with_name("soffice.bin")
         self._folder = folder
         common = [f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--norestore", "--nologo"]
-        self._client = [program, *common, "--convert-to", _FILTER, "--outdir", str(folder / "out")]
+        self._client = [program, *common, "--convert-to"]
+        self._kept_document = kept_document
         self._office = [str(binary) if binary.is_file() else program, *common, "--nolockcheck"]
         self._warm: subprocess.Popen[bytes] | None = None
 
@@ -88,22 +90,22 @@ class OfficeHolder:
         lock = self._folder / "profile" / ".lock"
         lock.unlink(missing_ok=True)
         # Without an open document it would end after each conversion.
-        self._warm = _start([*self._office, "private:factory/scalc"])
+        self._warm = _start([*self._office, self._kept_document])
         until = time.monotonic() + _STARTING_SECONDS
         while not lock.exists():  # it answers from then on
             if self._warm.poll() is not None or time.monotonic() > until:
                 raise HolderEndedError
             time.sleep(0.02)
 
-    def convert(self, books: list[str]) -> None:
-        """Convert workbooks into the folder ``out``.
+    def convert(self, output_filter: str, paths: list[str]) -> None:
+        """Convert documents into the folder ``out``.
 
         Raises:
             HolderEndedError: If LibreOffice has ended: the client would become one of its own.
         """
         if self._warm is None or self._warm.poll() is not None:
             raise HolderEndedError
-        _start([*self._client, *books]).wait()
+        _start([*self._client, output_filter, "--outdir", str(self._folder / "out"), *paths]).wait()
         for child in _children():  # helpers of LibreOffice whose parents have ended
             if child != self._warm.pid:
                 with contextlib.suppress(ChildProcessError):
@@ -164,19 +166,20 @@ def _stop(*_: object) -> None:
     raise HolderEndedError
 
 
-def main(folder: str, program: str) -> None:
+def main(folder: str, program: str, kept_document: str) -> None:
     """Start LibreOffice, and serve requests until the input ends."""
     signal.signal(signal.SIGTERM, _stop)
     _LIBC.prctl(_SUBREAPER, 1)
     parent = os.getppid()
     isolate()  # before there is a thread
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    holder = OfficeHolder(Path(folder), program)
+    holder = OfficeHolder(Path(folder), program, kept_document)
     try:
         holder.start()
         _say("ready")
         for line in sys.stdin:
-            holder.convert(json.loads(line))
+            request = json.loads(line)
+            holder.convert(request["filter"], request["paths"])
             _say("done")
     except (HolderEndedError, BrokenPipeError):
         pass

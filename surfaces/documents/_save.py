@@ -14,6 +14,7 @@ from callboard.messages import Effect, Target
 from callboard.surfaces import run_process
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import plain_environment
+from callboard.surfaces.documents._libre_office import profile
 from callboard.surfaces.documents._office import parts
 from callboard.surfaces.documents._tables import Document, short
 
@@ -25,25 +26,6 @@ OTHERS = ("calendar", "csv", "pdf", "text")
 PDF_SECONDS = 120
 """The longest time that LibreOffice may take."""
 _FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export", "powerpoint": "impress_pdf_Export"}
-_PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
-<oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema">
-<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="MacroSecurityLevel" oor:op="fuse">
-<value>3</value></prop></item>
-<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="DisableMacrosExecution"
- oor:op="fuse"><value>true</value></prop></item>
-<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="BlockUntrustedRefererLinks"
- oor:op="fuse"><value>true</value></prop></item>
-<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="DisableActiveContent"
- oor:op="fuse"><value>true</value></prop></item>
-<item oor:path="/org.openoffice.Office.Writer/Content/Update"><prop oor:name="Link" oor:op="fuse">
-<value>0</value></prop></item>
-<item oor:path="/org.openoffice.Office.Calc/Content/Update"><prop oor:name="Link" oor:op="fuse">
-<value>2</value></prop></item>
-</oor:items>
-"""
-"""Settings of LibreOffice: no macros, no active content, and links are neither updated nor fetched.
-
-"Never" is 0 in Writer, and 2 in Calc."""
 
 
 class SaveTools:
@@ -150,7 +132,7 @@ def _write_source(home: Path, snapshot: Snapshot) -> Path:
     """Write the document, under a fixed name, and the profile."""
     user = home / "profile" / "user"
     user.mkdir(parents=True)
-    (user / "registrymodifications.xcu").write_text(_PROFILE, encoding="utf-8")
+    (user / "registrymodifications.xcu").write_text(profile(), encoding="utf-8")
     source = home / f"document{snapshot.path.suffix.lower()}"
     source.write_bytes(snapshot.data)
     return source

@@ -39,6 +39,8 @@ for book; do :; done
 BODY
 """
 COPIED = 'cp "$book" out/'
+BOOK = b"PK\x03\x04"
+"""The beginning of a workbook."""
 
 
 @pytest.fixture
@@ -79,9 +81,10 @@ def until(done: Callable[[], object]) -> None:
 
 def test_workbooks_are_converted_by_one_program(office: Callable[..., LibreOffice], tmp_path: Path) -> None:
     program = office()
-    assert program.convert([b"one", b"two"]) == [None, b"two"]  # this double copies the last one
+    first, second, third = (BOOK + name for name in (b"one", b"two", b"three"))
+    assert program.convert([first, second]) == [None, second]  # this double copies the last one
     started = len((tmp_path / "log.pids").read_text().split())
-    assert program.convert([b"three"]) == [b"three"]
+    assert program.convert([third]) == [third]
     assert len((tmp_path / "log.pids").read_text().split()) == started + 1
 
 
@@ -90,7 +93,7 @@ def test_the_program_gets_no_variables_and_a_profile_of_its_own(
 ) -> None:
     monkeypatch.setenv("API_KEY", "hush")
     profile = 'cat profile/user/registrymodifications.xcu > "out/$(basename $book)"'
-    (settings,) = office(profile).convert([b""])
+    (settings,) = office(profile).convert([BOOK])
     assert "hush" not in (tmp_path / "log.env").read_text()
     assert settings is not None
     assert b"DisableMacrosExecution" in settings
@@ -99,7 +102,7 @@ def test_the_program_gets_no_variables_and_a_profile_of_its_own(
 def test_a_computation_that_hangs_is_killed(office: Callable[..., LibreOffice], tmp_path: Path) -> None:
     program = office("exec sleep 1000")
     with pytest.raises(OfficeFailedError):
-        program.convert([b""], seconds=1)
+        program.convert([BOOK], seconds=1)
     assert running(tmp_path) == []
 
 
@@ -113,22 +116,22 @@ def test_a_computation_ends_with_its_call(office: Callable[..., LibreOffice], tm
 
     threading.Thread(target=stop).start()
     with EffectGuard(lease).active(), pytest.raises(ToolError, match="stopped"):
-        program.convert([b""], seconds=PATIENCE)
+        program.convert([BOOK], seconds=PATIENCE)
     assert running(tmp_path) == []
 
 
 def test_a_crash_fails_one_computation_and_leaves_nothing(office: Callable[..., LibreOffice], tmp_path: Path) -> None:
     program = office("kill -9 $PPID; exec sleep 1000")
     with pytest.raises(OfficeFailedError):
-        program.convert([b"one"])
+        program.convert([BOOK])
     until(lambda: running(tmp_path) == [])
-    assert office().convert([b"two"]) == [b"two"]
+    assert office().convert([BOOK]) == [BOOK]
 
 
 def test_the_last_user_ends_the_program(office: Callable[..., LibreOffice], tmp_path: Path) -> None:
     program = office()
     program.open()
-    program.convert([b""])
+    program.convert([BOOK])
     program.close()
     assert running(tmp_path) != []
     program.close()
@@ -142,7 +145,7 @@ def test_the_program_ends_with_a_killed_process(office: Callable[..., LibreOffic
     program = (
         "from callboard.surfaces.documents import _libre_office as o;"
         f"o.shutil.which = lambda _: {str(tmp_path / 'soffice')!r};"
-        "o.LIBRE_OFFICE.convert([b'']); open('done', 'w'); import time; time.sleep(1000)"
+        "o.LIBRE_OFFICE.convert([b'PK\\3\\4']); open('done', 'w'); import time; time.sleep(1000)"
     )
     (tmp_path / "host.py").write_text(program)
     host = Program([sys.executable, "host.py"], cwd=tmp_path)
@@ -155,7 +158,7 @@ def test_the_program_ends_with_a_killed_process(office: Callable[..., LibreOffic
 
 def test_a_forked_child_leaves_the_program_to_its_parent(office: Callable[..., LibreOffice], tmp_path: Path) -> None:
     program = office()
-    program.convert([b""])
+    program.convert([BOOK])
     before = running(tmp_path)
     assert program._holder is not None
     assert program._holder.stdin is not None
@@ -206,7 +209,7 @@ def test_no_formula_reads_a_file_or_reaches_a_network(real: LibreOffice, tmp_pat
 
 
 def test_libreoffice_has_no_network_where_the_kernel_allows(real: LibreOffice) -> None:
-    real.convert([b""])
+    real.convert([BOOK])
     holder = real._holder
     assert holder is not None
     lines = Path(f"/proc/{holder.pid}/net/dev").read_text().splitlines()[2:]
