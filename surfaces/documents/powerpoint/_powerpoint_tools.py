@@ -32,6 +32,7 @@ from callboard.surfaces.documents.powerpoint._slide_pictures import unused_links
 from callboard.surfaces.documents.powerpoint._slide_table_tools import SlideTableTools
 from callboard.surfaces.documents.powerpoint._slide_texts import Bullets, write_lines
 from callboard.surfaces.documents.powerpoint._slide_tools import SlideTools
+from callboard.surfaces.documents.powerpoint._slide_views import SlideViewTools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,7 @@ SlideNumber = Annotated[int | None, Field(ge=1, description="Null for all.")]
 _GROWS = '<a:bodyPr wrap="square" rtlCol="0"><a:spAutoFit/></a:bodyPr>'
 
 
-class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools):
+class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools, SlideViewTools):
     """The tools of ``.pptx`` files.
 
     Each call reads the file, and an edit replaces it; no file stays open.
@@ -82,6 +83,8 @@ class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools):
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether a call replaces content of the deck."""
+        if tool == "move_slide":
+            return arguments.get("number") is not None
         if tool not in {"write_text", "write_notes"}:
             return True
         try:

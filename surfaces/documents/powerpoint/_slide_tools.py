@@ -86,33 +86,33 @@ class SlideTools(PowerPointEditor):
         self,
         document: Document,
         control_id: ControlId,
-        number: Annotated[int, Field(ge=1, description="Its new number in the deck, from 1.")],
+        number: Annotated[
+            int | None, Field(ge=1, description="Its new number in the deck, from 1; null to stay.")
+        ] = None,
         *,
+        hidden: Annotated[
+            bool | None, Field(description="Whether the show leaves it out; null to leave it as it is.")
+        ] = None,
         control_name: ControlName = "",
     ) -> Answer:
-        """Move a slide to another place; the numbers of others change."""
+        """Move a slide to another place, hide it, or show it again.
+
+        Moving a slide changes the numbers of others.
+        """
+        if number is None and hidden is None:
+            msg = "nothing to change: pass number or hidden"
+            raise ToolError(msg)
         with self._editing(document) as file:
             slide = slide_of(file, control_id, control_name)
-            if number > len(file.slides()):
+            if number is not None and number > len(file.slides()):
                 msg = f"the deck has {len(file.slides())} slides; {number} is no place in it"
                 raise ToolError(msg)
-            slides.move_slide(slide, number)
-            return file.answers(slide_answer(file.slides()[number - 1]))
-
-    @tool(effect=Effect.IDEMPOTENT, roots=POWERPOINT, controls=SLIDE)
-    def hide_slide(
-        self,
-        document: Document,
-        control_id: ControlId,
-        *,
-        hidden: Annotated[bool, Field(description="False to show it again.")] = True,
-        control_name: ControlName = "",
-    ) -> Answer:
-        """Leave a slide out of the show, or take it in again."""
-        with self._editing(document) as file:
-            slide = slide_of(file, control_id, control_name)
-            slides.hide_slide(slide, hidden=hidden)
-            return file.answers(slide_answer(slide) | {"hidden": hidden})
+            if hidden is not None:
+                slides.hide_slide(slide, hidden=hidden)
+            if number is not None:
+                slides.move_slide(slide, number)
+            moved = file.slides()[(number or slide.number) - 1]
+            return file.answers(slide_answer(moved) | {"hidden": moved.hidden})
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, controls=SLIDE)
     def write_notes(

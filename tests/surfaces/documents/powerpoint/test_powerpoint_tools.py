@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import openpyxl
 import pytest
 
+from callboard.actors.runtime import Lease
 from callboard.messages import Hazard
-from callboard.surfaces import ToolError
+from callboard.surfaces import EffectGuard, ToolError
+from callboard.surfaces.documents._libre_office import has_libre_office
 
 pptx = pytest.importorskip("pptx")
 slide_decks = pytest.importorskip("slide_decks")
@@ -68,7 +70,7 @@ def test_details_tell_layouts_notes_tables_and_places(deck: Path, call: Call) ->
 
 
 def test_a_look_lists_the_slides_and_the_layouts(deck: Path, call: Call) -> None:
-    call("hide_slide", DECK, control_id="slide-4")
+    call("move_slide", DECK, control_id="slide-4", hidden=True)
     window = call("get_window_info", DECK)
     assert window["outline"] == ["1. Report 2026", "2. Agenda", "3. Figures", "4. Chart (hidden)", "5. (no title)"]
     assert window["layouts"][:2] == ["Title Slide", "Title and Content"]
@@ -147,9 +149,9 @@ def test_copied_slide_has_a_chart_and_notes_of_its_own(deck: Path, call: Call) -
 
 
 def test_hidden_slide_is_shown_again(deck: Path, call: Call) -> None:
-    call("hide_slide", DECK, control_id="slide-2")
+    call("move_slide", DECK, control_id="slide-2", hidden=True)
     assert controls(call)["slide-2"]["detail"]["hidden"] is True
-    call("hide_slide", DECK, control_id="slide-2", hidden=False)
+    call("move_slide", DECK, control_id="slide-2", hidden=False)
     assert "hidden" not in controls(call)["slide-2"]["detail"]
 
 
@@ -370,6 +372,35 @@ def test_other_files_are_no_pictures_of_slides(deck: Path, call: Call, workspace
 # Files
 
 
+def test_saved_copy_has_the_kind_of_its_name(deck: Path, call: Call, workspace: Path) -> None:
+    call("save_as", DECK, path="copy.pptx")
+    assert (workspace / "copy.pptx").read_bytes() == deck.read_bytes()
+    with pytest.raises(ToolError, match=r"can only be saved as another \.pptx or \.pdf or \.png file"):
+        call("save_as", DECK, path="copy.docx")
+    with pytest.raises(ToolError, match="name the slide to draw by its control_id, such as slide-3"):
+        call("save_as", DECK, path="copy.png")
+
+
+@pytest.mark.skipif(not has_libre_office(".pptx"), reason="LibreOffice can't read presentations here")
+def test_slide_is_drawn_also_a_hidden_one(deck: Path, call: Call, surface: DocumentSurface) -> None:
+    image = pytest.importorskip("PIL.Image")
+    made = opened(deck)
+    box = made.slides[4].shapes.add_shape(1, 0, 0, made.slide_width, made.slide_height)
+    box.fill.solid()
+    box.fill.fore_color.rgb = pptx.dml.color.RGBColor(0, 0, 255)
+    made.slides[4]._element.set("show", "0")
+    made.save(str(deck))
+    surface.open(None)
+    try:
+        guard = EffectGuard(Lease("here", 1))
+        assert call("show_slide", DECK, guard, control_id="slide-5")["control_id"] == "slide-5"
+    finally:
+        surface.close()
+    (picture,) = guard.pictures
+    drawn = image.open(io.BytesIO(picture))
+    assert (drawn.size, drawn.getpixel((480, 360))) == ((960, 720), (0, 0, 255))
+
+
 def test_new_deck_is_made_without_slides(workspace: Path, call: Call) -> None:
     call("create_document", path=DECK)
     made = opened(workspace / DECK)
@@ -394,6 +425,8 @@ def test_calls_that_replace_content_are_hazards(deck: Path, surface: DocumentSur
     assert hazards("write_notes", control_id="slide-2", text="x") == set()
     assert hazards("write_chart", control_id="slide-4-chart-1") == {Hazard.OVERWRITES}
     assert hazards("add_slide") == set()
+    assert hazards("move_slide", control_id="slide-2", hidden=True) == set()
+    assert hazards("move_slide", control_id="slide-2", number=1) == {Hazard.OVERWRITES}
 
 
 def test_checks_read_texts_tables_and_charts(deck: Path, call: Call) -> None:
@@ -414,7 +447,7 @@ def test_protected_decks_are_only_read(deck: Path, call: Call) -> None:
     made.save(str(deck))
     assert call("get_window_info", DECK)["writable"] is False
     with pytest.raises(ToolError, match="it is protected against editing"):
-        call("hide_slide", DECK, control_id="slide-1")
+        call("move_slide", DECK, control_id="slide-1", hidden=True)
 
 
 def test_only_charts_and_new_decks_need_python_pptx(deck: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

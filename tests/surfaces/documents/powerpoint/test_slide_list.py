@@ -150,7 +150,7 @@ EDITS: list[tuple[str, dict[str, Any], set[str]]] = [
     ("write_cell", {"control_id": "slide-3-table-1", "row": 1, "column": 1, "value": 1}, {"ppt/slides/slide3.xml"}),
     ("append_rows", {"control_id": "slide-3-table-1", "rows": [["a", 1, 2]]}, {"ppt/slides/slide3.xml"}),
     ("delete_from_table", {"control_id": "slide-3-table-1", "rows": [2]}, {"ppt/slides/slide3.xml"}),
-    ("hide_slide", {"control_id": "slide-2"}, {"ppt/slides/slide2.xml", "docProps/app.xml"}),
+    ("move_slide", {"control_id": "slide-2", "hidden": True}, {"ppt/slides/slide2.xml", "docProps/app.xml"}),
     ("move_slide", {"control_id": "slide-2", "number": 1}, {"ppt/presentation.xml", "docProps/app.xml"}),
     ("format_shape", {"control_id": "slide-5-text-1", "alternative_text": "x"}, {"ppt/slides/slide5.xml"}),
     ("write_notes", {"control_id": "slide-1", "text": "x"}, {"ppt/notesSlides/notesSlide1.xml", "docProps/app.xml"}),
