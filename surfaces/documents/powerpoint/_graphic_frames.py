@@ -23,11 +23,17 @@ def graphic_frame(data: str, frame: Frame, number: int, name: str) -> Element:
     )
 
 
+def take_name(element: Element, placeholder: SlideShape) -> None:
+    """Give a shape the number and name of the placeholder that it fills."""
+    for name in ("id", "name"):  # animations refer to the number
+        next(element.iter(p("cNvPr"))).set(name, placeholder.facts.get(name, ""))
+
+
 def put_frame(slide: Slide, element: Element, placeholder: SlideShape | None) -> None:
     """Put a table or chart into a placeholder, or in front."""
     if placeholder is None:
         add_shape(slide, element)
         return
     element.find(path("p:nvGraphicFramePr", "p:nvPr")).append(placeholder_of(placeholder.element))
-    next(element.iter(p("cNvPr"))).set("name", placeholder.facts.get("name", ""))
+    take_name(element, placeholder)
     placeholder.element.getparent().replace(placeholder.element, element)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -10,9 +10,11 @@ from callboard.messages import Control, Effect, Hazard
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._find_text import find_pattern, variants_in
 from callboard.surfaces.documents._formats import Limit, Offset, part_of
+from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, nearest
 from callboard.surfaces.documents.powerpoint import _deck_controls as controls
 from callboard.surfaces.documents.powerpoint import _slide_list as slides
+from callboard.surfaces.documents.powerpoint._animations import paragraph_count, remove_animations
 from callboard.surfaces.documents.powerpoint._deck import p, parse_xml
 from callboard.surfaces.documents.powerpoint._deck_editor import (
     ANY,
@@ -33,6 +35,7 @@ from callboard.surfaces.documents.powerpoint._slide_table_tools import SlideTabl
 from callboard.surfaces.documents.powerpoint._slide_texts import Bullets, write_lines
 from callboard.surfaces.documents.powerpoint._slide_tools import SlideTools
 from callboard.surfaces.documents.powerpoint._slide_views import SlideViewTools
+from callboard.surfaces.documents.powerpoint._text_fit import overflow_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,6 +154,8 @@ class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools, SlideViewTo
             else:
                 element = _writable(control.need(*TEXT))
             write_lines(element.find(p("txBody")), lines, append=append, bullets=bullets)
+            if control.shape is not None:
+                remove_animations(control.shape, paragraphs=paragraph_count(control.shape))
             return file.answers(shape_answer(slide, element))
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, controls=ANY)
@@ -212,13 +217,8 @@ class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools, SlideViewTo
 
 def _overflows(file: DeckFile, numbers: set[int]) -> list[str]:
     """List the shapes of some slides whose text probably does not fit."""
-    answers: list[tuple[Any, SlideShape]] = [
-        (shape_answer(shape.slide, shape.element), shape)
-        for slide in file.slides()
-        if slide.number in numbers
-        for shape in shapes_of(slide)
-    ]
-    return [f"{shape.id}: {answer['overflow']}" for answer, shape in answers if "overflow" in answer]
+    shapes = [shape for slide in file.slides() if slide.number in numbers for shape in shapes_of(slide)]
+    return [f"{shape.id}: {overflow}" for shape in shapes if (overflow := overflow_of(shape))]
 
 
 def _text_box(number: int, frame: Frame) -> Element:
@@ -243,10 +243,19 @@ def _writable(shape: SlideShape) -> Element:
     return shape.element
 
 
+def _has_shapes(parent: Element, *, without: Element) -> bool:
+    """Return whether a group has other shapes; a choice between two shapes has none."""
+    kinds = {"sp", "pic", "graphicFrame", "cxnSp", "grpSp", "AlternateContent"}
+    return local(parent) == "grpSp" and any(child is not without and local(child) in kinds for child in parent)
+
+
 def _delete_shape(slide: Slide, shape: SlideShape) -> None:
     """Delete a shape, and the parts that only it uses."""
     slide.edit()
     package, element = slide.file.package, shape.element
+    remove_animations(shape)
+    while element.getparent() is not slide.shapes and not _has_shapes(element.getparent(), without=element):
+        element = element.getparent()
     element.getparent().remove(element)
     for link in dict.fromkeys(unused_links(slide, element)):
         target = package.target(slide.part, link)

@@ -64,7 +64,7 @@ class SlideShape:
     @property
     def facts(self) -> Element:
         """The element with its name and alternative text."""
-        return next(facts for names in self.element if local(names).startswith("nv") for facts in names)
+        return _facts(self.element)
 
     @property
     def placeholder(self) -> str:
@@ -168,10 +168,14 @@ def shapes_of(slide: Slide) -> list[SlideShape]:
     counts: dict[str, int] = {}
     shapes = []
     for element in _elements(slide.shapes):
-        if kind := _kind(element):
+        if (kind := _kind(element)) and _facts(element) is not None:
             counts[kind] = counts.get(kind, 0) + 1
             shapes.append(SlideShape(slide, f"{slide.id}-{kind}-{counts[kind]}", kind, element))
     return shapes
+
+
+def _facts(element: Element) -> Element | None:
+    return next((facts for names in element if local(names).startswith("nv") for facts in names), None)
 
 
 def footers_of(slide: Slide) -> dict[str, Element]:

@@ -234,6 +234,7 @@ def write_numbers(shape: SlideShape, header: list[str], rows: list[list[Cell]]) 
     templates()
     from pptx.chart.chart import Chart
     from pptx.chart.xmlwriter import SeriesXmlRewriterFactory
+    from pptx.exc import InvalidXmlError
     from pptx.oxml import parse_xml
 
     kind = chart_kinds(package.tree(part))[0]
@@ -242,7 +243,7 @@ def write_numbers(shape: SlideShape, header: list[str], rows: list[list[Cell]]) 
     root = parse_xml(package.bytes_of(part))
     try:
         SeriesXmlRewriterFactory(Chart(root, None).chart_type, data).replace_series_data(root)
-    except (NotImplementedError, AttributeError, LookupError) as error:
+    except (NotImplementedError, AttributeError, LookupError, InvalidXmlError) as error:
         msg = f"the data of a {kind} chart can't be changed here; change it in PowerPoint, or insert a new chart"
         raise ToolError(msg) from error
     plain = etree.fromstring(etree.tostring(root))

@@ -10,6 +10,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import read_in_process
 from callboard.surfaces.documents._package import R_ID, Element, Package, local
 from callboard.surfaces.documents.powerpoint._deck import a, p, parse_xml, path, placeholder_of
+from callboard.surfaces.documents.powerpoint._graphic_frames import take_name
 
 if TYPE_CHECKING:
     from callboard.surfaces.documents._workspace import Snapshot
@@ -86,7 +87,7 @@ def fill_placeholder(shape: SlideShape, picture: Element) -> None:
     """Put a picture in the place of an empty placeholder."""
     mark = placeholder_of(shape.element)
     picture.find(path("p:nvPicPr", "p:nvPr")).append(mark)
-    picture.find(path("p:nvPicPr", "p:cNvPr")).set("name", shape.facts.get("name", ""))
+    take_name(picture, shape)
     shape.element.getparent().replace(shape.element, picture)
 
 

@@ -12,7 +12,7 @@ import pytest
 from callboard.actors.runtime import Lease
 from callboard.messages import Hazard
 from callboard.surfaces import EffectGuard, ToolError
-from callboard.surfaces.documents._libre_office import has_libre_office
+from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, has_libre_office
 
 pptx = pytest.importorskip("pptx")
 slide_decks = pytest.importorskip("slide_decks")
@@ -382,8 +382,9 @@ def test_saved_copy_has_the_kind_of_its_name(deck: Path, call: Call, workspace: 
 
 
 @pytest.mark.skipif(not has_libre_office(".pptx"), reason="LibreOffice can't read presentations here")
-def test_slide_is_drawn_also_a_hidden_one(deck: Path, call: Call, surface: DocumentSurface) -> None:
+def test_libre_office_draws_slides_and_opens_what_was_edited(deck: Path, call: Call, surface: DocumentSurface) -> None:
     image = pytest.importorskip("PIL.Image")
+    pdfplumber = pytest.importorskip("pdfplumber")
     made = opened(deck)
     box = made.slides[4].shapes.add_shape(1, 0, 0, made.slide_width, made.slide_height)
     box.fill.solid()
@@ -394,11 +395,24 @@ def test_slide_is_drawn_also_a_hidden_one(deck: Path, call: Call, surface: Docum
     try:
         guard = EffectGuard(Lease("here", 1))
         assert call("show_slide", DECK, guard, control_id="slide-5")["control_id"] == "slide-5"
+        (rewritten,) = LIBRE_OFFICE.convert([deck.read_bytes()], ".pptx", "pptx")
+        deck.write_bytes(rewritten)
+        call("get_controls", DECK)
+        call("duplicate_slide", DECK, control_id="slide-4")
+        call("write_chart", DECK, control_id="slide-4-chart-1", header=["", "Costs"], rows=[["Q1", 9]])
+        call("append_rows", DECK, control_id="slide-3-table-1", rows=[["South", 1, 2]])
+        call("write_text", DECK, control_id="slide-2-text-1", lines=["Other words"])
+        call("delete_control", DECK, control_id="slide-1")
+        (pdf,) = LIBRE_OFFICE.convert([deck.read_bytes()], ".pptx", "pdf")
     finally:
         surface.close()
-    (picture,) = guard.pictures
-    drawn = image.open(io.BytesIO(picture))
+    drawn = image.open(io.BytesIO(guard.pictures[0]))
     assert (drawn.size, drawn.getpixel((480, 360))) == ((960, 720), (0, 0, 255))
+    with pdfplumber.open(io.BytesIO(pdf)) as pages:
+        shown = [page.extract_text() for page in pages.pages]
+    assert [
+        words for words, text in zip(["Other words", "South", "Q1", "Q2"], shown, strict=True) if words not in text
+    ] == []
 
 
 def test_new_deck_is_made_without_slides(workspace: Path, call: Call) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from callboard.surfaces import ToolError
 from callboard.surfaces.documents._package import Package
 from callboard.surfaces.documents.powerpoint import DeckFile
 from callboard.surfaces.documents.powerpoint import _slide_list as slides
@@ -144,6 +145,46 @@ def test_deleted_shape_takes_its_parts_along(deck: Path, call: Call) -> None:
     assert faults_in(after) == []
 
 
+def animated(deck: Path, numbers: dict[str, str]) -> None:
+    """Give shapes of slide 2 an animation: each of a number and a range of paragraphs, or none."""
+    steps = [
+        '<p:par><p:cTn id="1" fill="hold"><p:childTnLst><p:set><p:cBhvr><p:cTn id="2"/><p:tgtEl>'
+        f'<p:spTgt spid="{number}">'
+        f"{f'<p:txEl><p:pRg {span}/></p:txEl>' if span else ''}</p:spTgt></p:tgtEl></p:cBhvr></p:set></p:childTnLst>"
+        "</p:cTn></p:par>"
+        for number, span in numbers.items()
+    ]
+    timing = (
+        f'<p:timing xmlns:p="{P}"><p:tnLst><p:par><p:cTn id="9"><p:childTnLst>{"".join(steps)}</p:childTnLst></p:cTn>'
+        '</p:par></p:tnLst><p:bldLst><p:bldP spid="3" grpId="0"/></p:bldLst></p:timing>'
+    )
+    made = pptx.Presentation(str(deck))
+    made.slides[1]._element.append(etree.fromstring(timing))
+    made.save(str(deck))
+
+
+def test_animations_of_deleted_shapes_and_paragraphs_go(deck: Path, call: Call) -> None:
+    animated(deck, {"2": "", "3": 'st="1" end="1"'})
+    call("write_text", DECK, control_id="slide-2-text-1", lines=["one", "two"])
+    assert parts_of(deck.read_bytes())["ppt/slides/slide2.xml"].count(b"<p:spTgt") == 2
+    call("write_text", DECK, control_id="slide-2-text-1", lines=["one"])
+    xml = parts_of(deck.read_bytes())["ppt/slides/slide2.xml"]
+    assert (xml.count(b"<p:spTgt"), xml.count(b"<p:par>"), xml.count(b"<p:bldP")) == (1, 2, 1)
+    call("delete_control", DECK, control_id="slide-2-text-1")
+    assert b"<p:bldLst" not in parts_of(deck.read_bytes())["ppt/slides/slide2.xml"]
+    call("delete_control", DECK, control_id="slide-2-title-1")
+    assert b"<p:timing" not in parts_of(deck.read_bytes())["ppt/slides/slide2.xml"]
+
+
+def test_last_shape_of_a_group_takes_the_group_along(deck: Path, call: Call) -> None:
+    made = pptx.Presentation(str(deck))
+    group = made.slides[4].shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "inner"
+    made.save(str(deck))
+    call("delete_control", DECK, control_id="slide-5-text-2", control_name="inner")
+    assert b"grpSp>" not in parts_of(deck.read_bytes())["ppt/slides/slide5.xml"].replace(b"nvGrpSpPr", b"")
+
+
 EDITS: list[tuple[str, dict[str, Any], set[str]]] = [
     ("write_text", {"control_id": "slide-2-title-1", "lines": ["x"]}, {"ppt/slides/slide2.xml"}),
     ("replace_text", {"find_text": "Report", "new_text": "Plan"}, {"ppt/slides/slide1.xml"}),
@@ -172,3 +213,45 @@ def test_an_edit_keeps_every_other_part_byte_for_byte(
     assert list(after) == list(before)
     assert {part for part in before if before[part] != after[part]} <= changed
     assert faults_in(after) == []
+
+
+STRICT = b"purl.oclc.org/ooxml/"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"ppt/presentation.xml": b"<broken"}, "damaged"),
+        ({"ppt/slides/slide2.xml": None}, "its slide 2 is missing"),
+        ({"ppt/slides/slide2.xml": b'<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'}, "declares entities"),
+        ({"ppt/presentation.xml": b"<x xmlns='http://" + STRICT + b"presentationml/main'/>"}, "Strict Open XML"),
+        ({"[Content_Types].xml": b"<Types>wordprocessingml.</Types>"}, "does not match its suffix"),
+        ({"ppt/slides/slide2.xml": b"<x/>"}, "its part ppt/slides/slide2.xml has no shapes"),
+    ],
+)
+def test_damaged_and_hostile_decks_are_refused(
+    deck: Path, call: Call, sample_deck: bytes, change: dict[str, bytes | None], reason: str
+) -> None:
+    parts = {**parts_of(sample_deck), **change}
+    data = Package(DECK, {name: content for name, content in parts.items() if content is not None}).to_bytes()
+    deck.write_bytes(data)
+    for name, arguments in (
+        ("get_controls", {}),
+        ("read_text", {}),
+        ("delete_control", {"control_id": "slide-2-title-1"}),
+    ):
+        with pytest.raises(ToolError, match=reason):
+            call(name, DECK, **arguments)
+    assert deck.read_bytes() == data
+
+
+def test_signed_decks_and_those_with_macros_are_not_written(deck: Path, call: Call, sample_deck: bytes) -> None:
+    package = Package(DECK, parts_of(sample_deck))
+    package.add("_xmlsignatures/sig1.xml", b"<x/>", "application/x")
+    deck.write_bytes(package.to_bytes())
+    with pytest.raises(ToolError, match="would break its digital signature"):
+        call("add_slide", DECK, title="x")
+    types = parts_of(sample_deck)["[Content_Types].xml"].replace(b"</Types>", b"<!--macroEnabled--></Types>")
+    deck.write_bytes(Package(DECK, {**parts_of(sample_deck), "[Content_Types].xml": types}).to_bytes())
+    with pytest.raises(ToolError, match="holds macros despite its suffix"):
+        call("get_controls", DECK)
