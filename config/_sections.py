@@ -105,7 +105,7 @@ class Prompts(Section):
 
 
 class Documents(Section):
-    """The documents surface: a folder of Word and Excel files."""
+    """The documents surface: a folder of Word, Excel, PowerPoint and other files."""
 
     workspace: Path | None = None
     """The folder. Nothing outside of it is ever read or written. None: no documents."""

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 MOST_BYTES = 100_000_000
 """The largest size, unpacked, of a document whose contents are compared."""
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
-_CHART = re.compile(r"(?:xl|word)/charts/chart(?:Ex)?\d*\.xml")
-_PICTURE = re.compile(r"(?:xl|word)/media/[^/]+")
+_CHART = re.compile(r"(?:xl|word|ppt)/charts/chart(?:Ex)?\d*\.xml")
+_PICTURE = re.compile(r"(?:xl|word|ppt)/media/[^/]+")
 FORMULA = "="
 """The content of a formula that is written once for several cells."""
-_OFFICE = (".docx", ".xlsx")
+_OFFICE = (".docx", ".xlsx", ".pptx")
 _RELATIONS = "xl/_rels/workbook.xml.rels"
 
 
@@ -41,7 +41,7 @@ class Contents:
     texts: dict[str, Counter[str]] = field(default_factory=dict)
     """Texts by their kinds: paragraphs, cells of a table in a text, lines."""
     parts: dict[str, Counter[bytes | int]] = field(default_factory=dict)
-    """Charts, pictures and tables, by their kinds."""
+    """Charts, pictures, tables and slides, by their kinds."""
 
 
 def contents_of(path: Path) -> Contents | None:
@@ -90,6 +90,8 @@ def _office(name: str, data: bytes) -> Contents | None:
             contents.parts[kind] = Counter(archive.read(part) for part in named)
         if name.lower().endswith(".docx"):
             _add_text(contents, _parsed(archive.read("word/document.xml")))
+        elif name.lower().endswith(".pptx"):
+            _add_slides(contents, archive)
         else:
             _add_workbook(contents, archive)
         return contents
@@ -103,6 +105,44 @@ def _add_text(contents: Contents, document: Element) -> None:
     contents.texts["paragraph"] = Counter(text for text in map(_text, paragraphs) if text)
     contents.texts["cell"] = Counter(text for text in map(_text, cells) if text)
     contents.parts["table"] = Counter({0: sum(_is(part, "tbl") for part in document.iter())})
+
+
+def _add_slides(contents: Contents, archive: zipfile.ZipFile) -> None:
+    """Add the texts of slides and notes, in order."""
+    entries = [part for part in _parsed(archive.read("ppt/presentation.xml")).iter() if _is(part, "sldId")]
+    links = _links(archive, "ppt/presentation.xml")
+    slides = [links[value] for entry in entries for key, value in entry.attrib.items() if key.endswith("}id")]
+    contents.parts["slide"] = Counter(archive.read(slide) for slide in slides)
+    contents.parts["table"] = Counter()
+    for slide in slides:
+        _add_paragraphs(contents, _parsed(archive.read(slide)), "paragraph")
+        for notes in (target for target in _links(archive, slide).values() if target.startswith("ppt/notesSlides/")):
+            _add_paragraphs(contents, _parsed(archive.read(notes)), "note")
+
+
+def _add_paragraphs(contents: Contents, root: Element, kind: str) -> None:
+    cells = [cell for cell in root.iter() if _is(cell, "tc")]
+    inside = [part for cell in cells for part in cell.iter() if _is(part, "p")]
+    cell_paragraphs = set(map(id, inside))  # ids are unique as long as the list holds the elements
+    paragraphs = [part for part in root.iter() if _is(part, "p") and id(part) not in cell_paragraphs]
+    for name, elements in ((kind, paragraphs), ("cell", cells)):
+        contents.texts.setdefault(name, Counter()).update(text for text in map(_text, elements) if text)
+    contents.parts["table"][0] += sum(_is(part, "tbl") for part in root.iter())
+
+
+def _links(archive: zipfile.ZipFile, part: str) -> dict[str, str]:
+    """Return the targets of a part's links within the file, by id."""
+    folder, name = posixpath.split(part)
+    rels = f"{folder}/_rels/{name}.rels"
+    if rels not in archive.namelist():
+        return {}
+    return {
+        link.attrib.get("Id", ""): posixpath.normpath(
+            posixpath.join("/", folder, link.attrib.get("Target", ""))
+        ).lstrip("/")
+        for link in _parsed(archive.read(rels))
+        if link.attrib.get("TargetMode") != "External"
+    }
 
 
 def _add_workbook(contents: Contents, archive: zipfile.ZipFile) -> None:

@@ -1,4 +1,4 @@
-"""The documents surface: Word and Excel files, without a display."""
+"""The documents surface: Office files, without a display."""
 
 from __future__ import annotations
 

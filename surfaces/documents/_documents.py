@@ -59,6 +59,7 @@ from callboard.surfaces.documents._workspace import (
 from callboard.surfaces.documents.calendar import CalendarTools
 from callboard.surfaces.documents.excel import ExcelTools, coverage
 from callboard.surfaces.documents.mail import MailTools
+from callboard.surfaces.documents.powerpoint import PowerPointTools
 from callboard.surfaces.documents.word import WordTools, outline
 
 if TYPE_CHECKING:
@@ -70,7 +71,11 @@ if TYPE_CHECKING:
 
 
 HOST = (AgentKind.HOST,)
-_UNTITLED = {"word": ("Document", ".docx"), "excel": ("Workbook", ".xlsx")}
+_UNTITLED = {
+    "word": ("Document", ".docx"),
+    "excel": ("Workbook", ".xlsx"),
+    "powerpoint": ("Presentation", ".pptx"),
+}
 _MAX_CONTROLS = 400
 _FILE = "file:"
 
@@ -96,14 +101,17 @@ class OfficeTools(Protocol):
 OVERWRITING = frozenset(
     {
         "edit_paragraph",
+        "move_slide",
         "rename_sheet",
         "reorder_columns",
         "replace_text",
         "set_formula",
         "sort_range",
         "write_cell",
+        "write_chart",
         "write_event",
         "write_message",
+        "write_notes",
         "write_range",
         "write_text",
     }
@@ -165,6 +173,7 @@ class DocumentSurface(Server):
         self._applications: dict[str, OfficeTools] = {
             "word": self._word,
             "excel": self._excel,
+            "powerpoint": PowerPointTools(self._workspace),
             "pdf": PdfTools(self._workspace),
             "mail": MailTools(self._workspace),
             "calendar": CalendarTools(self._workspace),
@@ -217,7 +226,7 @@ class DocumentSurface(Server):
         return Probe.NOT_DONE if now == foreseen[-1].before else Probe.UNKNOWN
 
     def targets(self) -> tuple[Target, ...]:
-        """List the documents as windows, and Word and Excel as applications."""
+        """List the documents as windows, and the applications that make new ones."""
         windows = tuple(window_of(document) for document in self._workspace.documents())
         return windows + tuple(_application(root) for root in _UNTITLED)
 
@@ -392,7 +401,7 @@ class DocumentSurface(Server):
     def create_document(self, path: Document) -> Target:
         """Create an empty document and return its window.
 
-        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
+        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .pptx, .csv, .txt, .md, .eml or .ics.
         """
         absolute_path = self._workspace.path(path)
         if present := OLD_FORMATS.get(absolute_path.suffix.lower()):
@@ -419,7 +428,9 @@ class DocumentSurface(Server):
         raise ToolError(msg)
 
     @tool(effect=Effect.ONCE, agents=HOST, offered=False)
-    def start_application(self, name: Annotated[str, Field(description="The application: word or excel.")]) -> Target:
+    def start_application(
+        self, name: Annotated[str, Field(description="The application: word, excel or powerpoint.")]
+    ) -> Target:
         """Start an application with a new untitled document and return its window."""
         return self.create_document(self._untitled(name))
 
@@ -440,7 +451,7 @@ class DocumentSurface(Server):
 
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_tree(self, document: Document) -> Answer:
-        """Observe the document as a tree of headings or sheets."""
+        """Observe the document as a tree of headings, sheets or slides."""
         snapshot = self._workspace.read(document, remember=True)
         return self._applications[snapshot.root].tree(snapshot)
 
@@ -448,7 +459,7 @@ class DocumentSurface(Server):
         """Find an unused name for a new document."""
         root = application.casefold()
         if root not in _UNTITLED:
-            msg = f"there is no application {application!r}; there are: word, excel"
+            msg = f"there is no application {application!r}; there are: {', '.join(_UNTITLED)}"
             raise ToolError(msg)
         stem, suffix = _UNTITLED[root]
         used_names = {path.name.casefold() for path in self._workspace.folder.iterdir()}

@@ -100,6 +100,18 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
         return {"pages": count, "texts": texts, "metadata": metadata, "unseen": unseen}, b""
 
 
+def draw_page(request: dict[str, Any], data: bytes) -> Answer:
+    """Draw the first page of a PDF as a PNG of some width, in pixels."""
+    import pdfplumber
+
+    output = io.BytesIO()
+    with pdfplumber.open(io.BytesIO(data)) as pdf:
+        page = pdf.pages[0]
+        drawn = page.to_image(resolution=72 * request["width"] / float(page.width), antialias=True).original
+        drawn.convert("RGB").save(output, "PNG")
+    return {"width": drawn.width, "height": drawn.height}, output.getvalue()
+
+
 def _page_text(page: Any) -> tuple[str, collections.Counter[str]]:
     """Return a page's text, fields and notes, and count the drawn notes."""
     fields, notes, drawn = _form_fields(page)
@@ -397,7 +409,7 @@ def compare_pages(request: dict[str, Any], data: bytes) -> Answer:
     return answer
 
 
-READERS = {"calendar": read_calendar, "comparison": compare_pages, "pdf": read_pdf}
+READERS = {"calendar": read_calendar, "comparison": compare_pages, "page": draw_page, "pdf": read_pdf}
 """The readers of files other than pictures."""
 
 

@@ -48,8 +48,12 @@ _DECLARED = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([^\"'>]+)")
 _CODINGS = frozenset({b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"})
 """Encodings in which `_ENTITIES` are found. In others, such as UTF-32 and UTF-7, only the parser would see them."""
 _STRICT = b"purl.oclc.org/ooxml/"
-_MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml"}
-_MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"ms-excel.")}
+_MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml", "powerpoint": "ppt/presentation.xml"}
+_MAIN_TYPES = {
+    "word": (b"wordprocessingml.",),
+    "excel": (b"spreadsheetml.", b"ms-excel."),
+    "powerpoint": (b"presentationml.presentation.main",),
+}
 
 
 _MALFORMED = (zipfile.BadZipFile, zlib.error, EOFError, SyntaxError)
@@ -134,7 +138,7 @@ def parts(snapshot: Snapshot, max_bytes: int, stand_ins: Mapping[str, bytes] | N
         if _ENCRYPTED in data:
             msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
         else:
-            msg = f"{name!r} is in the format of Office 97, despite its name; save it as .docx or .xlsx"
+            msg = f"{name!r} is in the format of Office 97, despite its name; save it as .docx, .xlsx or .pptx"
         raise ToolError(msg)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -208,5 +212,6 @@ def _check_kind(parts_by_name: dict[str, bytes], snapshot: Snapshot) -> None:
         if part.endswith(_XML) and any(word in data for word in _ENTITIES):
             raise damaged(name, f"{part} declares entities, which no Office program writes")
     if _STRICT in parts_by_name.get(_MAIN[root], b"")[:4000]:
-        msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as an ordinary .docx or .xlsx file"
+        suffix = snapshot.path.suffix
+        msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as an ordinary {suffix} file"
         raise ToolError(msg)

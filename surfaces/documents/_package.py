@@ -179,6 +179,8 @@ class Package:
             self._trees[name] = content
             self._edited.add(name)
         self._by_small_letters[name.casefold()] = name
+        if self.content_type(name) == content_type:
+            return
         types = self.edit(CONTENT_TYPES)
         entry = etree.SubElement(types, f"{{{_TYPES}}}Override")
         entry.set("PartName", f"/{name}")
@@ -186,12 +188,18 @@ class Package:
 
     def relate(self, part: str, kind: str, target: str) -> str:
         """Link a part to another one. Returns the link's id."""
-        rels = rels_of(part)
-        if rels not in self._parts:
-            self._parts[rels] = b""
-            self._trees[rels] = etree.Element(f"{{{PACKAGE}}}Relationships", nsmap={None: PACKAGE})
-            self._ensure_default("rels", _RELS_TYPE)
+        if rels_of(part) not in self._parts:
+            self.add_relationships(part, etree.Element(f"{{{PACKAGE}}}Relationships", nsmap={None: PACKAGE}))
         return str(self._add_link(part, kind, f"/{target}").get("Id"))
+
+    def add_relationships(self, part: str, links: Element) -> None:
+        """Add the links of a part that has none."""
+        rels = rels_of(part)
+        self._parts[rels] = b""
+        self._trees[rels] = links
+        self._edited.add(rels)
+        self._by_small_letters[rels.casefold()] = rels
+        self.ensure_default("rels", _RELS_TYPE)
 
     def relate_outside(self, part: str, kind: str, target: str) -> str:
         """Link a part that has links to something outside of the file.
@@ -224,10 +232,16 @@ class Package:
         self._drop(name)
         self._drop(rels_of(name))
         for target in targets:
-            sources = [_part_of(rels) for rels in self._parts if rels.endswith(".rels")]
-            linked = (link.target for source in sources for link in self.relationships(source))
-            if target in self._parts and target not in linked:
+            if target in self._parts and not any(self.sources_of(target)):
                 self.remove(target)
+
+    def sources_of(self, name: str) -> Iterator[tuple[str, str]]:
+        """Yield the parts that link to a part, with the links' ids."""
+        for rels in [part for part in self._parts if part.endswith(".rels")]:
+            source = _part_of(rels)
+            for link in self.relationships(source):
+                if link.target == name and not link.external:
+                    yield source, link.id
 
     def to_bytes(self) -> bytes:
         """Write the package, its parts in the order in which they came."""
@@ -258,7 +272,18 @@ class Package:
             if isinstance(entry.tag, str) and entry.get("PartName", "").casefold() == f"/{name}".casefold():
                 self.edit(CONTENT_TYPES).remove(entry)
 
-    def _ensure_default(self, extension: str, content_type: str) -> None:
+    def content_type(self, name: str) -> str:
+        """Return a part's content type; empty if the file states none."""
+        suffix, by_suffix = name.rpartition(".")[2].casefold(), ""
+        for entry in self.tree(CONTENT_TYPES).iterchildren(tag=etree.Element):
+            if entry.get("PartName", "").casefold() == f"/{name}".casefold():
+                return str(entry.get("ContentType", ""))
+            if entry.get("Extension", "").casefold() == suffix:
+                by_suffix = str(entry.get("ContentType", ""))
+        return by_suffix
+
+    def ensure_default(self, extension: str, content_type: str) -> None:
+        """State the content type of a suffix, if there is none."""
         types = self.tree(CONTENT_TYPES)
         tag = f"{{{_TYPES}}}Default"
         if any(entry.get("Extension", "").casefold() == extension for entry in types.iter(tag)):

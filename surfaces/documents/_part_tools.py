@@ -13,7 +13,7 @@ from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats
 from callboard.surfaces.documents import _pdf as pdf
 from callboard.surfaces.documents import _text_parts as texts
-from callboard.surfaces.documents import excel
+from callboard.surfaces.documents import excel, powerpoint
 from callboard.surfaces.documents._csv import CsvTools, Delimiter
 from callboard.surfaces.documents._encodings import Encoding
 from callboard.surfaces.documents._grids import answer_of
@@ -25,6 +25,7 @@ from callboard.surfaces.documents.calendar import CalendarTools
 from callboard.surfaces.documents.excel import ExcelFile, TouchedCells, quoted_title
 from callboard.surfaces.documents.excel import find_all as sheet_controls
 from callboard.surfaces.documents.mail import message_text
+from callboard.surfaces.documents.powerpoint import DeckFile
 from callboard.surfaces.documents.word import WordFile, grid_of
 from callboard.surfaces.documents.word import find_all as word_controls
 
@@ -42,12 +43,15 @@ _TABLE = {"numbers": formats.Numbers, "decimal": formats.Decimal, "header": form
 _FURTHER: dict[tuple[Form, str], dict[str, Any]] = {
     ("cells", "excel"): {},
     ("chart", "excel"): {},
+    ("chart", "powerpoint"): {},
     ("table", "word"): _TABLE,
+    ("table", "powerpoint"): _TABLE,
     ("table", "excel"): {"header": formats.Header},
     ("table", "pdf"): {**_TABLE, "page": pdf.Page},
     ("table", "calendar"): {"first_day": dt.date | None, "last_day": dt.date | None},
     ("table", "csv"): {**_TABLE, "delimiter": Delimiter, "encoding": Encoding},
     ("text", "word"): {},
+    ("text", "powerpoint"): {},
     ("text", "pdf"): {"page": pdf.Page},
     ("text", "mail"): {},
     ("text", "text"): {"encoding": Encoding},
@@ -88,7 +92,7 @@ class PartTools:
                 values = excel.stored_values(selection.sheet.file, selection.sheet, selection.need())
                 return values[0][0] if selection.need().size == {"rows": 1, "columns": 1} else [*values]
             case "chart":
-                return excel.describe(excel.find_chart(self._book(snapshot), part))
+                return self._chart(snapshot, part)
             case "table":
                 return self._table(snapshot, part, **further)
             case "text":
@@ -130,6 +134,14 @@ class PartTools:
                 msg = f"{document!r} has no {form} to read"
                 raise ToolError(msg)
 
+    def _chart(self, snapshot: Snapshot, part: str) -> JsonValue:
+        if snapshot.root == "powerpoint":
+            return powerpoint.describe_chart(powerpoint.find_slide_chart(self._deck(snapshot), part))
+        return excel.describe(excel.find_chart(self._book(snapshot), part))
+
+    def _deck(self, snapshot: Snapshot) -> DeckFile:
+        return DeckFile.load(snapshot, self._workspace.max_bytes)
+
     def _book(self, snapshot: Snapshot) -> ExcelFile:
         file = ExcelFile.load(snapshot, self._workspace.max_bytes)
         file.compute_cells = self._workspace.compute_cells
@@ -150,6 +162,10 @@ class PartTools:
                 book = self._book(snapshot)
                 book.package.check()
                 sheet_controls(book)
+            case "powerpoint":
+                deck = self._deck(snapshot)
+                deck.package.check()
+                powerpoint.find_all(deck)
             case "picture":
                 formats.read_in_process({"what": "pixels"}, snapshot, "pictures")
             case "pdf":
@@ -173,6 +189,8 @@ class PartTools:
         if root == "word":
             word = WordFile.load(snapshot, self._workspace.max_bytes)
             grid = grid_of(texts.find_table(word, part))
+        elif root == "powerpoint":
+            grid = powerpoint.grid_of(powerpoint.find_slide_table(self._deck(snapshot), part))
         else:
             grid = pdf.grid_of(_pdf_table(snapshot, part, further.pop("page", None)))
         options = {"numbers": True, "decimal": "auto", "header": True, **further}
@@ -182,6 +200,8 @@ class PartTools:
         match snapshot.root:
             case "word":
                 return texts.word_text(WordFile.load(snapshot, self._workspace.max_bytes), snapshot.document, part)
+            case "powerpoint":
+                return powerpoint.deck_text(self._deck(snapshot), part)
             case "pdf":
                 return pdf.full_text(snapshot, **further)
             case "mail":

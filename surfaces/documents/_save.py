@@ -25,7 +25,7 @@ OFFICE = ("word", "excel")
 OTHERS = ("calendar", "csv", "pdf", "text")
 PDF_SECONDS = 120
 """The longest time that LibreOffice may take."""
-_FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export"}
+_FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export", "powerpoint": "impress_pdf_Export"}
 
 
 class SaveTools:
@@ -46,11 +46,11 @@ class SaveTools:
 
         The document itself is unchanged.
         """
-        snapshot = await asyncio.to_thread(_read_for_copy, self._workspace, document, path)
+        snapshot = await asyncio.to_thread(read_for_copy, self._workspace, document, path, (".pdf",))
         data = snapshot.data
         if PurePosixPath(path).suffix.lower() == ".pdf":
             await asyncio.to_thread(parts, snapshot, self._workspace.max_bytes)  # refuses what no Office program writes
-            data = await _pdf_of(snapshot)
+            data = await pdf_of(snapshot)
         return await asyncio.to_thread(self._workspace.create, path, data)
 
 
@@ -70,15 +70,25 @@ class CopyTools:
 
         The document itself is unchanged.
         """
-        snapshot = _read_for_copy(self._workspace, document, path)
+        snapshot = read_for_copy(self._workspace, document, path)
         return self._workspace.create(path, snapshot.data)
 
 
-def _read_for_copy(workspace: Workspace, document: str, path: str) -> Snapshot:
-    """Read the document, and check the new path."""
+def read_for_copy(workspace: Workspace, document: str, path: str, others: tuple[str, ...] = ()) -> Snapshot:
+    """Read the document, and check the new path.
+
+    Args:
+        workspace: The workspace.
+        document: The document's path in it.
+        path: The new path.
+        others: The suffixes that it may have besides the document's own.
+
+    Raises:
+        ToolError: If it has another suffix or is taken, or the document can't be read or was changed.
+    """
     snapshot = workspace.read_unchanged(document)
-    old, new = snapshot.path.suffix.lower(), PurePosixPath(path).suffix.lower()
-    suffixes = (snapshot.suffix, ".pdf") if snapshot.root in OFFICE else (old,)
+    new = PurePosixPath(path).suffix.lower()
+    suffixes = (snapshot.suffix, *others)
     if new not in suffixes:
         msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(suffixes)} file"
         raise ToolError(msg)
@@ -86,8 +96,8 @@ def _read_for_copy(workspace: Workspace, document: str, path: str) -> Snapshot:
     return snapshot
 
 
-async def _pdf_of(snapshot: Snapshot) -> bytes:
-    """Convert a Word or Excel document with LibreOffice.
+async def pdf_of(snapshot: Snapshot) -> bytes:
+    """Convert an Office document with LibreOffice.
 
     It gets a copy in a folder of its own, a profile of its own and none of this process's variables.
 

@@ -1,4 +1,4 @@
-"""Arguments and answers that the tools of both applications share."""
+"""Arguments and answers that the tools of the applications share."""
 
 from __future__ import annotations
 

@@ -45,6 +45,7 @@ ROOTS = {
     ".docx": "word",
     ".xlsx": "excel",
     ".xlsm": "excel",
+    ".pptx": "powerpoint",
     ".pdf": "pdf",
     ".eml": "mail",
     ".ics": "calendar",
@@ -56,13 +57,22 @@ ROOTS = {
 }
 """The application of a document, by the suffix of its name."""
 
-OLD_FORMATS = {".doc": ".docx", ".odt": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ods": ".xlsx"}
+OLD_FORMATS = {
+    ".doc": ".docx",
+    ".odt": ".docx",
+    ".rtf": ".docx",
+    ".xls": ".xlsx",
+    ".ods": ".xlsx",
+    ".ppt": ".pptx",
+    ".odp": ".pptx",
+}
 """The present format of files that are read through a converted copy, by their suffixes."""
 ROOTS |= {old: ROOTS[present] for old, present in OLD_FORMATS.items()}
 
 NAMES = {
     "word": "Word",
     "excel": "Excel",
+    "powerpoint": "PowerPoint",
     "pdf": "PDF",
     "mail": "Mail",
     "calendar": "Calendar",

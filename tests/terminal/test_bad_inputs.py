@@ -124,7 +124,7 @@ MISTAKES = {
     "settings in its place": (lambda: job(task="models: {}\n"), TASK + "holds settings, not a task: give the folder "),
     "an unknown target": (
         lambda: job(task="request: x\ntarget: no.docx\n"),
-        "there is no target 'no.docx'; there are: word, excel",
+        "there is no target 'no.docx'; there are: word, excel, powerpoint",
     ),
     # the settings
     "a task for settings": (

@@ -495,7 +495,7 @@ def test_mistakes_of_a_file_are_all_reported(call: Call, folder: Callable[..., P
 def test_missing_target_is_reported_with_the_present_ones(call: Call, folder: Callable[..., Path]) -> None:
     result = call("run", folder(FINISH, files={"task.yaml": "request: do it\ntarget: nowhere"}))
     assert result.exit_code == USAGE
-    assert "there is no target 'nowhere'; there are: word, excel" in result.stderr
+    assert "there is no target 'nowhere'; there are: word, excel, powerpoint" in result.stderr
 
 
 def test_missing_workspace_is_reported(call: Call, folder: Callable[..., Path]) -> None:

@@ -98,6 +98,20 @@ def test_a_new_document_is_counted_whole(tmp_path: Path) -> None:
     assert described_changes(None, contents_of(made)) == "1 paragraph, 1 cell, 1 table"
 
 
+def test_changed_slides_texts_notes_and_charts_are_counted(tmp_path):
+    slide_decks = pytest.importorskip("slide_decks")
+    before, after = tmp_path / "a.pptx", tmp_path / "b.pptx"
+    before.write_bytes(slide_decks.sample_deck())
+    made = slide_decks.pptx.Presentation(before)
+    made.slides[0].shapes.title.text = "Plan"
+    made.slides[2].shapes[1].table.cell(1, 1).text = "9"
+    made.slides[3].notes_slide.notes_text_frame.text = "Costs rose."
+    made.slides.add_slide(made.slide_layouts[0]).shapes.title.text = "End"
+    made.save(after)
+    assert described(before, after) == "2 paragraphs, 1 cell, 1 note, 1 new slide, 2 slides changed"
+    assert described_changes(None, contents_of(before)).endswith("3 notes, 1 chart, 1 picture, 5 slides, 1 table")
+
+
 def test_lines_of_a_text_file_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a;b\n1;2\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("a;b\n1;3\n4;5\n", encoding="utf-8")

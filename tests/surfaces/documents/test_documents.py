@@ -28,6 +28,7 @@ def test_the_applications_that_can_be_started_are_targets(surface: DocumentSurfa
     assert [(target.id, target.name, target.address, target.start) for target in applications] == [
         ("word", "Word", "app/word/*", "start_application"),
         ("excel", "Excel", "app/excel/*", "start_application"),
+        ("powerpoint", "PowerPoint", "app/powerpoint/*", "start_application"),
     ]
     assert surface.targets() == tuple(applications)
 
@@ -35,7 +36,7 @@ def test_the_applications_that_can_be_started_are_targets(surface: DocumentSurfa
 def test_starting_an_application_makes_a_document_with_the_next_number(call: Call) -> None:
     made = [call("start_application", name=name).id for name in ("word", "Word", "Excel")]
     assert made == ["Document1.docx", "Document2.docx", "Workbook1.xlsx"]
-    with pytest.raises(ToolError, match="there are: word, excel"):
+    with pytest.raises(ToolError, match="there are: word, excel, powerpoint"):
         call("start_application", name="paint")
 
 
@@ -93,7 +94,7 @@ def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
 async def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(surface: DocumentSurface) -> None:
     alone = {entry.name: entry.annotations for entry in await surface.mcp_server().list_tools()}
     for entry in surface.tools():
-        reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "summarize"))
+        reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "show_", "summarize"))
         assert (entry.effect is Effect.READ) == reads
         annotations = alone.get(entry.name) or alone["_".join([*sorted(entry.roots), entry.name])]
         assert (annotations.read_only_hint, annotations.destructive_hint) == (reads, entry.name.startswith("delete_"))

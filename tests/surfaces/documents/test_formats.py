@@ -58,7 +58,7 @@ def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
 def test_models_are_offered_few_tools(surface: DocumentSurface) -> None:
     offered = [each for each in surface.tools() if each.offered and each.type is CommandType.ACTION]
     assert len({each.name for each in offered}) <= 50
-    for root in ("word", "excel", "pdf", "mail", "calendar", "csv", "text", "picture"):
+    for root in ("word", "excel", "powerpoint", "pdf", "mail", "calendar", "csv", "text", "picture"):
         names = [each for each in offered if AgentKind.APP in each.agents and (not each.roots or root in each.roots)]
         assert 2 <= len(names) <= 20, root
 

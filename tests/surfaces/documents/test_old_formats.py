@@ -52,6 +52,18 @@ def test_old_formats_are_windows_that_are_read(old: Path, surface: DocumentSurfa
     assert (old / "letter.rtf").read_bytes() == RICH_TEXT
 
 
+def test_old_presentation_is_read_and_saved_as_a_present_one(workspace: Path, call: Call) -> None:
+    need_office(".odp")
+    slide = (
+        '<draw:page draw:name="one"><draw:frame svg:width="9cm" svg:height="2cm"><draw:text-box><text:p>Quarter</text:p>'
+        "</draw:text-box></draw:frame></draw:page>"
+    )
+    (workspace / "plan.odp").write_bytes(open_document("presentation", slide))
+    assert "Quarter" in call("read_text", "plan.odp")["text"]
+    call("save_as", "plan.odp", path="plan.pptx")
+    assert "Quarter" in call("read_text", "plan.pptx")["text"]
+
+
 def test_edit_of_an_old_format_is_refused_with_the_way(old: Path, surface: DocumentSurface, call: Call) -> None:
     assert "save_as makes 'costs.xlsx'" in str(window(surface, "costs.ods")["not_writable_because"])
     with pytest.raises(ToolError, match=r"save_as makes 'letter\.docx', which can be edited"):

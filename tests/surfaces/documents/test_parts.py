@@ -666,7 +666,7 @@ def test_a_workbook_with_a_damaged_part_does_not_open(book: Path, read: Call) ->
     [
         ("cells", "a.csv!A1", {}, "'a.csv' has no cells to read; these files have: .xlsx, .xlsm"),
         ("chart", "a.txt", {}, "'a.txt' has no chart"),
-        ("text", "a.xlsx", {}, "'a.xlsx' has no text to read; these files have: .docx, .pdf, .eml, .txt"),
+        ("text", "a.xlsx", {}, "'a.xlsx' has no text to read; these files have: .docx, .pptx, .pdf, .eml, .txt"),
         ("table", "a.txt", {}, "'a.txt' has no table"),
         ("table", "a.csv!Sales", {}, "'a.csv' is read whole, and has no part 'Sales'"),
         ("text", "a.txt!Terms", {}, "'Terms' is no part of 'a.txt'"),

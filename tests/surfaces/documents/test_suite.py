@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytest.importorskip("pdfplumber")
+pptx = pytest.importorskip("pptx")
 Image = pytest.importorskip("PIL.Image")
 pytest.importorskip("icalendar")
 
@@ -33,6 +34,13 @@ def word(text: str) -> bytes:
     document, file = docx.Document(), io.BytesIO()
     document.add_paragraph(text)
     document.save(file)
+    return file.getvalue()
+
+
+def powerpoint(text: str) -> bytes:
+    deck, file = pptx.Presentation(), io.BytesIO()
+    deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = text
+    deck.save(file)
     return file.getvalue()
 
 
@@ -72,6 +80,10 @@ def texts(path: Path) -> list[str]:
 
 def paragraphs(path: Path) -> list[str]:
     return [paragraph.text for paragraph in docx.Document(str(path)).paragraphs]
+
+
+def titles(path: Path) -> list[str]:
+    return [slide.shapes.title.text for slide in pptx.Presentation(str(path)).slides]
 
 
 def cells(path: Path) -> list[object]:
@@ -125,6 +137,19 @@ TestWord = short_suite(
         found=paragraphs,
         same=(
             SurfaceCall("insert_paragraph", {"text": "a"}),
+            SurfaceCall("replace_text", {"find_text": "b", "new_text": "c"}),
+        ),
+    )
+)
+TestPowerPoint = short_suite(
+    partial(
+        case,
+        name="a.pptx",
+        make=powerpoint,
+        once=SurfaceCall("add_slide", {"title": MARK}),
+        found=titles,
+        same=(
+            SurfaceCall("write_text", {"lines": ["b"], "control_id": "slide-1-title-1"}),
             SurfaceCall("replace_text", {"find_text": "b", "new_text": "c"}),
         ),
     )

@@ -328,4 +328,4 @@ def test_a_folder_within_it_that_may_not_be_read_is_left_out(workspace, surface,
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    assert [target.id for target in surface.targets()] == ["a.docx", "word", "excel"]
+    assert [target.id for target in surface.targets()] == ["a.docx", "word", "excel", "powerpoint"]

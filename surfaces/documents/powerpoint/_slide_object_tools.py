@@ -1,0 +1,244 @@
+"""PowerPoint tools for charts and pictures, and the place of shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from lxml import etree
+from pydantic import Field
+
+from callboard.messages import ESSENTIAL, Effect
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._tables import Answer, Cell, ControlId, ControlName, Document, clean, width_of
+from callboard.surfaces.documents.powerpoint import _slide_pictures as pictures
+from callboard.surfaces.documents.powerpoint._deck import a, p, path
+from callboard.surfaces.documents.powerpoint._deck_controls import control_of, find
+from callboard.surfaces.documents.powerpoint._deck_editor import (
+    CHART,
+    POWERPOINT,
+    SHAPES,
+    Place,
+    PowerPointEditor,
+    frame_for,
+    frame_of,
+    shape_answer,
+    target_of,
+)
+from callboard.surfaces.documents.powerpoint._graphic_frames import put_frame
+from callboard.surfaces.documents.powerpoint._shapes import add_shape, next_shape_id
+from callboard.surfaces.documents.powerpoint._slide_charts import (
+    ChartNumbers,
+    SlideChartType,
+    add_chart,
+    set_chart_title,
+    write_numbers,
+)
+
+if TYPE_CHECKING:
+    from callboard.surfaces.documents._package import Element
+    from callboard.surfaces.documents.powerpoint._shapes import Frame, SlideShape
+
+ChartHeader = Annotated[list[str], Field(description="The title of the categories, then the name of each series.")]
+ChartRows = Annotated[list[list[Cell]], Field(description="A category and the number of each series in a row.")]
+Crop = Annotated[
+    list[float],
+    Field(max_length=4, description="The percent to cut off at the left, top, right and bottom; empty for none."),
+]
+AlternativeText = Annotated[str, Field(description="What a picture shows, for people who do not see it.")]
+
+
+class SlideObjectTools(PowerPointEditor):
+    """The tools of charts, pictures and places in ``.pptx`` files."""
+
+    @tool(effect=Effect.ONCE, roots=POWERPOINT)
+    def insert_chart(
+        self,
+        document: Document,
+        control_id: Annotated[
+            str, Field(description="The id of a slide, such as slide-3, or of an empty placeholder.")
+        ],
+        type: Annotated[SlideChartType, Field(description="The kind of chart.")],  # noqa: A002 - the usual name
+        header: ChartHeader,
+        rows: ChartRows,
+        *,
+        title: Annotated[str, Field(description="The chart's title.", json_schema_extra={ESSENTIAL: True})] = "",
+        place: Place = [],  # noqa: B006 - read only
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Insert a chart that PowerPoint can edit, with its data.
+
+        It fills an empty placeholder of the slide, else a free place.
+        """
+        width_of(rows, header)
+        numbers = ChartNumbers.of_rows(header, rows, type)
+        with self._editing(document) as file:
+            slide, placeholder = target_of(file, control_id, control_name, "chart")
+            frame = frame_for(slide, place, placeholder)
+            slide.edit()
+            element = add_chart(slide, type, numbers, frame, next_shape_id(slide))
+            put_frame(slide, element, placeholder)
+            (part,) = [
+                link.target for link in file.package.relationships(slide.part) if link.id == _chart_link(element)
+            ]
+            set_chart_title(file.package.edit(part), clean(title))
+            return file.answers(shape_answer(slide, element))
+
+    @tool(effect=Effect.IDEMPOTENT, roots=POWERPOINT, controls=CHART)
+    def write_chart(
+        self,
+        document: Document,
+        control_id: ControlId,
+        *,
+        header: ChartHeader = [],  # noqa: B006 - read only
+        rows: ChartRows = [],  # noqa: B006 - read only
+        title: Annotated[str | None, Field(description="The new title; empty for none, null to leave it.")] = None,
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Replace the data of a chart, or change its title.
+
+        Its kind, colors and place stay.
+        """
+        if title is None and not rows:
+            msg = "nothing to change: pass header and rows, or a title"
+            raise ToolError(msg)
+        if rows:
+            width_of(rows, header)
+        with self._editing(document) as file:
+            shape = find(file, control_id, control_name).need("chart")
+            if not shape.chart_part:
+                msg = f"{control_id!r} is an empty placeholder; insert_chart fills it"
+                raise ToolError(msg)
+            lost = write_numbers(shape, header, rows) if rows else False
+            if title is not None:
+                set_chart_title(file.package.edit(shape.chart_part), clean(title))
+            answer = control_of(shape.slide, shape.element)
+            return file.answers(answer | ({"lost": "other sheets of the chart's workbook"} if lost else {}))
+
+    @tool(effect=Effect.ONCE, roots=POWERPOINT, seconds=90)
+    def insert_picture(
+        self,
+        document: Document,
+        control_id: Annotated[
+            str, Field(description="The id of a slide, such as slide-3, or of an empty placeholder.")
+        ],
+        path: Annotated[str, Field(description="The picture's path within the workspace, such as logo.png.")],
+        *,
+        alternative_text: AlternativeText = "",
+        crop: Crop = [],  # noqa: B006 - read only
+        place: Place = [],  # noqa: B006 - read only
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Insert a picture of the workspace into a slide.
+
+        It keeps its proportions within its place. An empty placeholder for pictures is filled, and what stands over is
+        cut off.
+        """
+        picture = self._workspace.read(path)
+        size = pictures.picture_size(picture)
+        cut = _crop(crop) or (0.0, 0.0, 0.0, 0.0)
+        shown = pictures.cropped_size(size, cut)
+        with self._editing(document) as file:
+            slide, placeholder = target_of(file, control_id, control_name, "picture")
+            frame = frame_for(slide, place, placeholder)
+            if placeholder is not None and placeholder.kind == "picture" and not crop:
+                cut = pictures.filling_crop(size, frame)
+            else:
+                frame = pictures.contained(shown, frame)
+            slide.edit()
+            text = clean(alternative_text)
+            element = pictures.make_picture(pictures.embed(slide, picture), frame, next_shape_id(slide), text)
+            pictures.set_crop(element, cut)
+            if placeholder is None:
+                add_shape(slide, element)
+            else:
+                pictures.fill_placeholder(placeholder, element)
+            return file.answers(shape_answer(slide, element))
+
+    @tool(effect=Effect.IDEMPOTENT, roots=POWERPOINT, controls=SHAPES)
+    def format_shape(
+        self,
+        document: Document,
+        control_id: ControlId,
+        *,
+        place: Annotated[
+            list[float],
+            Field(max_length=4, description="Left, top, width and height in percent of the slide; empty to leave it."),
+        ] = [],  # noqa: B006 - read only
+        alternative_text: Annotated[str | None, Field(description="Null to leave it.")] = None,
+        crop: Annotated[
+            list[float] | None,
+            Field(
+                max_length=4, description="Of a picture: percent cut off at left, top, right, bottom; null to leave it."
+            ),
+        ] = None,
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Set the place, the alternative text or the crop of a shape."""
+        if not place and alternative_text is None and crop is None:
+            msg = "nothing to set: pass place, alternative_text or crop"
+            raise ToolError(msg)
+        with self._editing(document) as file:
+            shape = find(file, control_id, control_name).need(*SHAPES)
+            shape.slide.edit()
+            if place:
+                _place(shape, frame_of(shape.slide, place))
+            if alternative_text is not None:
+                shape.facts.set("descr", clean(alternative_text))
+            if crop is not None:
+                pictures.set_crop(shape.element, _crop(crop) or (0.0, 0.0, 0.0, 0.0))
+            return file.answers(shape_answer(shape.slide, shape.element))
+
+
+def _crop(crop: list[float]) -> pictures.Crop | None:
+    """Return the four sides of a crop.
+
+    Raises:
+        ToolError: If there are fewer.
+    """
+    if not crop:
+        return None
+    if len(crop) != 4:
+        msg = f"the crop {crop} is none; give the percent for the left, top, right and bottom, such as 10, 0, 10, 0"
+        raise ToolError(msg)
+    left, top, right, bottom = crop
+    return left, top, right, bottom
+
+
+def _chart_link(element: Element) -> str:
+    return next(str(value) for name, value in next(element.iter("{*}chart")).items() if name.endswith("}id"))
+
+
+def _place(shape: SlideShape, frame: Frame) -> None:
+    """Put a shape at a place.
+
+    Raises:
+        ToolError: If it stands in a group.
+    """
+    element = shape.element
+    if element.getparent() is not shape.slide.shapes:
+        msg = f"{shape.id!r} stands in a group, whose parts are not moved one by one"
+        raise ToolError(msg)
+    owner, name = (element, p("xfrm")) if element.find(p("spPr")) is None else (element.find(p("spPr")), a("xfrm"))
+    transform = owner.find(name)
+    if transform is None:
+        transform = etree.Element(name)
+        owner.insert(0 if owner is not element else 1, transform)
+    for tag, values in (("off", {"x": frame.left, "y": frame.top}), ("ext", {"cx": frame.width, "cy": frame.height})):
+        mark = transform.find(a(tag))
+        if mark is None:
+            mark = etree.SubElement(transform, a(tag))
+        for key, value in values.items():
+            mark.set(key, str(value))
+    if (table := shape.table) is not None:
+        _scale_table(table, frame)
+
+
+def _scale_table(table: Element, frame: Frame) -> None:
+    """Give a table's columns and rows the size of its frame."""
+    for lines, name, size in (
+        (table.findall(path("a:tblGrid", "a:gridCol")), "w", frame.width),
+        (table.findall(a("tr")), "h", frame.height),
+    ):
+        total = sum(int(line.get(name, "0")) for line in lines)
+        for line in lines:
+            line.set(name, str(int(line.get(name, "0")) * size // total if total else size // len(lines)))
