@@ -99,7 +99,7 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
 
 
 def draw_page(request: dict[str, Any], data: bytes) -> Answer:
-    """Draw the first page of a PDF as a PNG of some width, in pixels."""
+    """Draw the first page of a PDF as a PNG."""
     import pdfplumber
 
     output = io.BytesIO()

@@ -254,7 +254,7 @@ def write_numbers(shape: SlideShape, header: list[str], rows: list[list[Cell]]) 
 
 
 def _plain_new_series(old: Element, root: Element) -> None:
-    """Give series that were copied from others ids and colors of their own."""
+    """Give copied series ids and colors of their own."""
     count = sum(1 for _ in old.iter(f"{_C}ser"))
     series = list(root.iter(f"{_C}ser"))
     for copied in series[count:] if count else ():

@@ -310,6 +310,20 @@ def test_chart_that_cannot_be_drawn_is_refused(deck: Path, call: Call) -> None:
         insert("line", ["x", "y", "y"], [["a", 1, 2]])
 
 
+def test_chart_draws_some_columns_and_no_totals(deck: Path, call: Call) -> None:
+    table = {
+        "header": ["Region", "Manager", "Sales"],
+        "rows": [["North", "Kim", 3], ["South", "Lee", 4], ["Total", "", 7]],
+    }
+    arguments = {"control_id": "slide-3", "type": "bar", "columns": ["sales"], **table}
+    assert call("insert_chart", DECK, **arguments)["totals_drawn"] == ["Total"]
+    assert "totals_drawn" not in call("insert_chart", DECK, **arguments, without_totals=True, title="T")
+    told = call("read_part", DECK, form="chart", part="T")
+    assert (told["categories"], told["series"], told["values"]) == (["North", "South"], ["Sales"], [[3, 4]])
+    with pytest.raises(ToolError, match="there is no column 'Sale'; there are: Manager, Sales; did you mean 'Sales'"):
+        call("insert_chart", DECK, **{**arguments, "columns": ["Sale"]})
+
+
 def test_new_data_keep_the_looks_of_a_chart(deck: Path, call: Call) -> None:
     made = opened(deck)
     series = made.slides[3].shapes[1].chart.plots[0].series[0]
