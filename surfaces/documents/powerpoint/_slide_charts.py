@@ -185,7 +185,8 @@ def _write_workbook(package: Package, part: str, root: Element, data: Any) -> bo
     content = _with_fixed_date(data._workbook_writer.xlsx_blob)
     link = root.find(f"{_C}externalData")
     target = package.target(part, link.get(R_ID)) if link is not None else None
-    if target is not None and target.casefold().endswith(".xlsx"):
+    is_shared = target is not None and len([*package.sources_of(target)]) > 1
+    if target is not None and target.casefold().endswith(".xlsx") and not is_shared:
         lost = _sheet_count(package.bytes_of(target)) > 1
         package.replace(target, content)
         return lost
@@ -196,7 +197,7 @@ def _write_workbook(package: Package, part: str, root: Element, data: Any) -> bo
         root.insert(sum(local(child) not in following for child in root), link)
     else:
         package.unrelate(part, link.get(R_ID))
-        if target is not None:
+        if target is not None and not is_shared:
             package.remove(target)
     package.ensure_default("xlsx", _WORKBOOK_TYPE)
     workbook = package.free_name("ppt/embeddings/Microsoft_Excel_Sheet{}.xlsx")

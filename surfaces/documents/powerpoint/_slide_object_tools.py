@@ -152,7 +152,7 @@ class SlideObjectTools(PowerPointEditor):
         cut off.
         """
         picture = self._workspace.read(path)
-        size = pictures.picture_size(picture)
+        data, size = pictures.upright_picture(picture)
         cut = _crop(crop) or (0.0, 0.0, 0.0, 0.0)
         shown = pictures.cropped_size(size, cut)
         with self._editing(document) as file:
@@ -164,7 +164,8 @@ class SlideObjectTools(PowerPointEditor):
                 frame = pictures.contained(shown, frame)
             slide.edit()
             text = clean(alternative_text)
-            element = pictures.make_picture(pictures.embed(slide, picture), frame, next_shape_id(slide), text)
+            link = pictures.embed(slide, data, picture.path.suffix.lower())
+            element = pictures.make_picture(link, frame, next_shape_id(slide), text)
             pictures.set_crop(element, cut)
             if placeholder is None:
                 add_shape(slide, element)

@@ -169,7 +169,7 @@ def test_a_change_while_the_judge_answers_is_noticed(documents, folder, check):
 @pytest.mark.parametrize(
     ("name", "data", "problem"),
     [
-        ("deck.pptx", b"garbage", "its archive is damaged"),
+        ("deck.ppsx", b"garbage", "its archive is damaged"),
         ("old.xls", b"", "it is no .xls file"),
         ("facts.json", b"{", "it is no JSON"),
     ],
