@@ -22,6 +22,7 @@ from callboard.surfaces.documents._tables import (
 )
 from callboard.surfaces.documents._total_words import totals_at_end
 from callboard.surfaces.documents.powerpoint import _slide_pictures as pictures
+from callboard.surfaces.documents.powerpoint._chart_numbers import ChartNumbers
 from callboard.surfaces.documents.powerpoint._deck import a, p, path
 from callboard.surfaces.documents.powerpoint._deck_controls import control_of, find
 from callboard.surfaces.documents.powerpoint._deck_editor import (
@@ -38,7 +39,6 @@ from callboard.surfaces.documents.powerpoint._deck_editor import (
 from callboard.surfaces.documents.powerpoint._graphic_frames import put_frame
 from callboard.surfaces.documents.powerpoint._shapes import add_shape, next_shape_id
 from callboard.surfaces.documents.powerpoint._slide_charts import (
-    ChartNumbers,
     SlideChartType,
     add_chart,
     set_chart_title,

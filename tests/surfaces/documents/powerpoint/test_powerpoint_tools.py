@@ -173,8 +173,8 @@ def test_footer_and_numbers_are_set_changed_and_removed(deck: Path, call: Call) 
 COMMENTS = {
     "comments": '<p:cmLst xmlns:p="{p}"><p:cm authorId="0" idx="1"><p:text>Too long</p:text></p:cm></p:cmLst>',
     "threaded": '<q:cmLst xmlns:q="q" xmlns:a="{a}"><q:cm authorId="0"><q:replyLst><q:reply authorId="1"><q:txBody>'
-    "<a:p><a:r><a:t>Yes</a:t></a:r></a:p></q:txBody></q:reply></q:replyLst><q:txBody><a:p><a:r><a:t>Too long</a:t></a:r>"
-    "</a:p></q:txBody></q:cm></q:cmLst>",
+    "<a:p><a:r><a:t>Yes</a:t></a:r></a:p></q:txBody></q:reply></q:replyLst><q:txBody><a:p><a:r><a:t>Too long</a:t>"
+    "</a:r></a:p></q:txBody></q:cm></q:cmLst>",
 }
 
 
