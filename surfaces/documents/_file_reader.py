@@ -101,7 +101,7 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
 
 
 def draw_page(request: dict[str, Any], data: bytes) -> Answer:
-    """Draw the first page of a PDF as a PNG of some width, in pixels."""
+    """Draw the first page of a PDF as a PNG."""
     import pdfplumber
 
     output = io.BytesIO()
@@ -287,13 +287,15 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
         return {"error": str(error)}, b""
     # Pillow gives the upright size of a TIFF, and would decode the pixels of a PNG to look for a mark behind them.
     marked = picture.format != "TIFF" and (picture.format != "PNG" or "exif" in picture.info)
-    sideways = marked and picture.getexif().get(ORIENTATION) in {5, 6, 7, 8}
+    orientation = picture.getexif().get(ORIENTATION, 1) if marked else 1
+    sideways = orientation in {5, 6, 7, 8}
     facts = {
         "width": picture.height if sideways else picture.width,
         "height": picture.width if sideways else picture.height,
         "format": picture.format,
         "mode": picture.mode,
         "frames": getattr(picture, "n_frames", 1),
+        **({"turned": True} if orientation in range(2, 9) else {}),
     }
     if request["what"] == "size":
         return facts, b""

@@ -95,7 +95,7 @@ def serving(
     with forks.Program(command, cwd=folder, stdin=stdin, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             line = process.stdout.readline()
-            assert line.startswith("finance-3 serves 4 targets through nats://127.0.0.1:"), line
+            assert line.startswith("finance-3 serves 5 targets through nats://127.0.0.1:"), line
             assert words in line
             yield process
         finally:
@@ -251,7 +251,7 @@ def test_list_has_the_state_and_the_work_of_each_machine(call: Call, machine: Pa
         handle = submit(desk, machine)
         target = next(target.id for target in desk.targets() if target.name == "other.csv")
         line = wait_for(lambda: (line := listed(call, machine)["finance-3"])["running"] and line)
-        assert (line["state"], line["targets"], line["running"], line["queued"]) == ("there", 4, 1, 0)
+        assert (line["state"], line["targets"], line["running"], line["queued"]) == ("there", 5, 1, 0)
         assert line["version"] == importlib.metadata.version("callboard")
         assert 0 <= line["seconds"] < 8
         process.send_signal(signal.SIGINT)

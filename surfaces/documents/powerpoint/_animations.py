@@ -35,7 +35,7 @@ def remove_animations(shape: SlideShape, *, paragraphs: int | None = None) -> No
 
 
 def _remove_node(timing: Element, target: Element) -> None:
-    """Remove the step of an animation with a target, and steps that are empty without it."""
+    """Remove a step of an animation, and steps that are empty then."""
     node = target
     while node.getparent() is not timing and local(node.getparent()) != "childTnLst":
         node = node.getparent()

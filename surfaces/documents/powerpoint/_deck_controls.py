@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from callboard.messages import Control
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import nearest, short
+from callboard.surfaces.documents.powerpoint._chart_numbers import chart_kinds, chart_title
 from callboard.surfaces.documents.powerpoint._shapes import footers_of, shapes_of, title_of
-from callboard.surfaces.documents.powerpoint._slide_charts import chart_kinds, chart_title
 from callboard.surfaces.documents.powerpoint._slide_list import section_of
 from callboard.surfaces.documents.powerpoint._slide_notes import comments_of, notes_of
 from callboard.surfaces.documents.powerpoint._slide_tables import grid_of

@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING
 
 from callboard.surfaces.documents._tables import same_words, short, single_match
+from callboard.surfaces.documents.powerpoint._chart_numbers import chart_title
 from callboard.surfaces.documents.powerpoint._deck_controls import slide_lines, slide_name
 from callboard.surfaces.documents.powerpoint._shapes import shapes_of, title_of
-from callboard.surfaces.documents.powerpoint._slide_charts import chart_title
 from callboard.surfaces.documents.powerpoint._slide_tables import grid_of
 
 if TYPE_CHECKING:

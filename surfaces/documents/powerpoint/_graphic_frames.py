@@ -24,7 +24,7 @@ def graphic_frame(data: str, frame: Frame, number: int, name: str) -> Element:
 
 
 def take_name(element: Element, placeholder: SlideShape) -> None:
-    """Give a shape the number and name of the placeholder that it fills."""
+    """Give a shape the number and name of its placeholder."""
     for name in ("id", "name"):  # animations refer to the number
         next(element.iter(p("cNvPr"))).set(name, placeholder.facts.get(name, ""))
 

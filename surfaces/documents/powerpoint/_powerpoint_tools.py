@@ -244,7 +244,7 @@ def _writable(shape: SlideShape) -> Element:
 
 
 def _has_shapes(parent: Element, *, without: Element) -> bool:
-    """Return whether a group has other shapes; a choice between two shapes has none."""
+    """Return whether a group has other shapes."""
     kinds = {"sp", "pic", "graphicFrame", "cxnSp", "grpSp", "AlternateContent"}
     return local(parent) == "grpSp" and any(child is not without and local(child) in kinds for child in parent)
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lxml import etree
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._package import R_ID, Element, Package, local
-from callboard.surfaces.documents._tables import clean, short
+from callboard.surfaces.documents.powerpoint._chart_numbers import ChartNumbers, chart_kinds
 from callboard.surfaces.documents.powerpoint._deck import CHART, DRAWING, a, path
 from callboard.surfaces.documents.powerpoint._graphic_frames import graphic_frame
 from callboard.surfaces.documents.powerpoint._new_deck import templates
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from callboard.surfaces.documents._tables import Cell
     from callboard.surfaces.documents.powerpoint._deck import Slide
     from callboard.surfaces.documents.powerpoint._shapes import Frame, SlideShape
@@ -37,8 +34,6 @@ _KINDS: dict[SlideChartType, str] = {
     "area": "AREA",
     "scatter": "XY_SCATTER",
 }
-MOST_POINTS = 5_000
-"""The most numbers of a chart on a slide."""
 _CHART_TYPE = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml"
 _WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _C = f"{{{CHART}}}"
@@ -46,79 +41,6 @@ _FONT_SIZE = "1200"
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _DATE = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FIXED_DATE = b"2000-01-01T00:00:00Z"
-
-
-@dataclass
-class ChartNumbers:
-    """The data of a chart: its categories, and its series by name."""
-
-    categories: list[str]
-    series: dict[str, list[float | None]]
-
-    @classmethod
-    def of_rows(cls, header: list[str], rows: list[list[Cell]], kind: str) -> ChartNumbers:
-        """Read the data of a chart from a table.
-
-        Args:
-            header: The title of the categories, and the names of the series.
-            rows: A category and its numbers each.
-            kind: The kind of the chart.
-
-        Raises:
-            ToolError: If a cell is no number, or the kind can't show the data.
-        """
-        names = [clean(name) for name in header[1:]]
-        if not names or not rows:
-            msg = "a chart needs categories, a series and a row: write a header such as Quarter, Sales, and its rows"
-            raise ToolError(msg)
-        if len(set(names)) < len(names) or not all(names):
-            msg = f"each series needs a name of its own; the header names {', '.join(map(repr, names))}"
-            raise ToolError(msg)
-        if len(names) * len(rows) > MOST_POINTS:
-            msg = f"{len(names) * len(rows)} numbers are too many for a chart on a slide; give at most {MOST_POINTS}"
-            raise ToolError(msg)
-        if kind in {"pie", "doughnut"} and len(names) != 1:
-            msg = f"a {kind} shows one series; the header names {len(names)}"
-            raise ToolError(msg)
-        series = {name: [_number(row[n], n, row) for row in rows] for n, name in enumerate(names, start=1)}
-        if kind == "pie" and any(number is not None and number < 0 for number in next(iter(series.values()))):
-            msg = "a pie can't show negative numbers"
-            raise ToolError(msg)
-        if kind == "scatter":
-            for row in rows:
-                if _number(row[0], 0, row) is None:
-                    msg = "a scatter chart needs a number in the first cell of each row"
-                    raise ToolError(msg)
-        return cls(["" if row[0] is None else clean(str(row[0])) for row in rows], series)
-
-    def for_chart(self, *, scatter: bool) -> Any:
-        """Return the data in python-pptx's form."""
-        templates()
-        from pptx.chart.data import CategoryChartData, XyChartData
-
-        if scatter:
-            points = XyChartData()
-            for name, values in self.series.items():
-                series = points.add_series(name)
-                for category, value in zip(self.categories, values, strict=True):
-                    if value is not None:
-                        series.add_data_point(float(category), value)
-            return points
-        data = CategoryChartData()
-        data.categories = self.categories
-        for name, values in self.series.items():
-            data.add_series(name, values)
-        return data
-
-
-def _number(value: Cell, column: int, row: list[Cell]) -> float | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        at = f"column {column + 1} of the row of {short(str(row[0]), 40)!r}"
-        msg = f"{at} holds {short(str(value), 40)!r}, which is not a number; a chart needs numbers"
-        raise ToolError(msg)
-    return value
 
 
 def add_chart(slide: Slide, kind: SlideChartType, numbers: ChartNumbers, frame: Frame, number: int) -> Element:
@@ -185,7 +107,8 @@ def _write_workbook(package: Package, part: str, root: Element, data: Any) -> bo
     content = _with_fixed_date(data._workbook_writer.xlsx_blob)
     link = root.find(f"{_C}externalData")
     target = package.target(part, link.get(R_ID)) if link is not None else None
-    if target is not None and target.casefold().endswith(".xlsx"):
+    is_shared = target is not None and len([*package.sources_of(target)]) > 1
+    if target is not None and target.casefold().endswith(".xlsx") and not is_shared:
         lost = _sheet_count(package.bytes_of(target)) > 1
         package.replace(target, content)
         return lost
@@ -196,7 +119,7 @@ def _write_workbook(package: Package, part: str, root: Element, data: Any) -> bo
         root.insert(sum(local(child) not in following for child in root), link)
     else:
         package.unrelate(part, link.get(R_ID))
-        if target is not None:
+        if target is not None and not is_shared:
             package.remove(target)
     package.ensure_default("xlsx", _WORKBOOK_TYPE)
     workbook = package.free_name("ppt/embeddings/Microsoft_Excel_Sheet{}.xlsx")
@@ -254,7 +177,7 @@ def write_numbers(shape: SlideShape, header: list[str], rows: list[list[Cell]]) 
 
 
 def _plain_new_series(old: Element, root: Element) -> None:
-    """Give series that were copied from others ids and colors of their own."""
+    """Give copied series ids and colors of their own."""
     count = sum(1 for _ in old.iter(f"{_C}ser"))
     series = list(root.iter(f"{_C}ser"))
     for copied in series[count:] if count else ():
@@ -270,28 +193,6 @@ def _plain_new_series(old: Element, root: Element) -> None:
         ids.add(mark.get("val", ""))
     for empty in [element for element in root.iter(f"{_C}extLst") if not len(element)]:
         empty.getparent().remove(empty)
-
-
-def chart_kinds(root: Element) -> list[str]:
-    """Return the kinds of a chart's plots: several if it combines some."""
-    kinds: dict[str, None] = {}
-    for element in root.iter(etree.Element):
-        name = local(element)
-        if name.endswith("Chart") and len(name) > len("Chart"):
-            direction, grouping = element.find(f"{_C}barDir"), element.find(f"{_C}grouping")
-            kind = name.removesuffix("Chart").removesuffix("3D")
-            if kind == "bar" and direction is not None and direction.get("val") == "bar":
-                kind = "horizontal_bar"
-            elif kind == "bar" and grouping is not None and grouping.get("val") == "stacked":
-                kind = "stacked_bar"
-            kinds[kind] = None
-    return [*kinds] or ["chart"]
-
-
-def chart_title(root: Element) -> str:
-    """Return a chart's own title; empty if there is none."""
-    paragraphs = root.iterfind(f"{path('c:chart', 'c:title', 'c:tx', 'c:rich')}/{a('p')}")
-    return "\n".join("".join(text.text or "" for text in paragraph.iter(a("t"))) for paragraph in paragraphs)
 
 
 def set_chart_title(root: Element, title: str) -> None:
@@ -318,41 +219,3 @@ def set_chart_title(root: Element, title: str) -> None:
         deleted = etree.Element(f"{_C}autoTitleDeleted")
         chart.insert(int(bool(title)), deleted)
     deleted.set("val", str(int(not title)))
-
-
-def numbers_of(root: Element) -> ChartNumbers:
-    """Read a chart's data, as it is stored in the chart."""
-    categories: list[str] = []
-    series: dict[str, list[float | None]] = {}
-    for element in root.iter(f"{_C}ser"):
-        points = [_points(element, names) for names in (("cat", "xVal"), ("val", "yVal"))]
-        categories = categories or [text or "" for text in points[0]]
-        name = "".join(element.xpath("c:tx//c:v/text()", namespaces={"c": CHART})) or f"Series {len(series) + 1}"
-        series[name] = [float(text) if text else None for text in points[1]]
-    return ChartNumbers(categories, series)
-
-
-def _points(series: Element, names: tuple[str, ...]) -> list[str | None]:
-    """Return the values of a series' dimension, with None for gaps."""
-    dimension = next((child for child in series if local(child) in names), None)
-    if dimension is None:
-        return []
-    level = next((element for element in dimension.iter(etree.Element) if local(element) == "lvl"), dimension)
-    values = {int(point.get("idx", "0")): point.findtext(f"{_C}v") for point in level.iter(f"{_C}pt")}
-    counts = [int(count.get("val", "0")) for count in dimension.iter(f"{_C}ptCount")]
-    length = min(max([0, *counts, *(index + 1 for index in values)]), MOST_POINTS)
-    return [values.get(index) for index in range(length)]
-
-
-def describe_chart(shape: SlideShape) -> dict[str, JsonValue]:
-    """Describe a chart for a check: kind, title, categories and series."""
-    root = shape.file.package.tree(shape.chart_part)
-    numbers = numbers_of(root)
-    return {
-        "kind": "+".join(chart_kinds(root)),
-        "title": chart_title(root),
-        "slide": shape.slide.number,
-        "categories": [*numbers.categories],
-        "series": [*numbers.series],
-        "values": [[*values] for values in numbers.series.values()],
-    }

@@ -9,8 +9,20 @@ from pydantic import Field
 
 from callboard.messages import ESSENTIAL, Effect
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.documents._tables import Answer, Cell, ControlId, ControlName, Document, clean, width_of
+from callboard.surfaces.documents._tables import (
+    Answer,
+    Cell,
+    ControlId,
+    ControlName,
+    Document,
+    clean,
+    listed,
+    nearest,
+    width_of,
+)
+from callboard.surfaces.documents._total_words import totals_at_end
 from callboard.surfaces.documents.powerpoint import _slide_pictures as pictures
+from callboard.surfaces.documents.powerpoint._chart_numbers import ChartNumbers
 from callboard.surfaces.documents.powerpoint._deck import a, p, path
 from callboard.surfaces.documents.powerpoint._deck_controls import control_of, find
 from callboard.surfaces.documents.powerpoint._deck_editor import (
@@ -27,7 +39,6 @@ from callboard.surfaces.documents.powerpoint._deck_editor import (
 from callboard.surfaces.documents.powerpoint._graphic_frames import put_frame
 from callboard.surfaces.documents.powerpoint._shapes import add_shape, next_shape_id
 from callboard.surfaces.documents.powerpoint._slide_charts import (
-    ChartNumbers,
     SlideChartType,
     add_chart,
     set_chart_title,
@@ -40,6 +51,8 @@ if TYPE_CHECKING:
 
 ChartHeader = Annotated[list[str], Field(description="The title of the categories, then the name of each series.")]
 ChartRows = Annotated[list[list[Cell]], Field(description="A category and the number of each series in a row.")]
+ChartColumns = Annotated[list[str], Field(description="The series to draw, by header; empty for all.")]
+WithoutTotals = Annotated[bool, Field(description="Whether rows of totals at the end are left out.")]
 Crop = Annotated[
     list[float],
     Field(max_length=4, description="The percent to cut off at the left, top, right and bottom; empty for none."),
@@ -62,6 +75,8 @@ class SlideObjectTools(PowerPointEditor):
         rows: ChartRows,
         *,
         title: Annotated[str, Field(description="The chart's title.", json_schema_extra={ESSENTIAL: True})] = "",
+        columns: ChartColumns = [],  # noqa: B006 - read only
+        without_totals: WithoutTotals = False,
         place: Place = [],  # noqa: B006 - read only
         control_name: ControlName = "",
     ) -> Answer:
@@ -69,7 +84,7 @@ class SlideObjectTools(PowerPointEditor):
 
         It fills an empty placeholder of the slide, else a free place.
         """
-        width_of(rows, header)
+        header, rows, totals = _chart_table(header, rows, columns, without_totals=without_totals)
         numbers = ChartNumbers.of_rows(header, rows, type)
         with self._editing(document) as file:
             slide, placeholder = target_of(file, control_id, control_name, "chart")
@@ -81,7 +96,7 @@ class SlideObjectTools(PowerPointEditor):
                 link.target for link in file.package.relationships(slide.part) if link.id == _chart_link(element)
             ]
             set_chart_title(file.package.edit(part), clean(title))
-            return file.answers(shape_answer(slide, element))
+            return file.answers(shape_answer(slide, element) | totals)
 
     @tool(effect=Effect.IDEMPOTENT, roots=POWERPOINT, controls=CHART)
     def write_chart(
@@ -92,6 +107,8 @@ class SlideObjectTools(PowerPointEditor):
         header: ChartHeader = [],  # noqa: B006 - read only
         rows: ChartRows = [],  # noqa: B006 - read only
         title: Annotated[str | None, Field(description="The new title; empty for none, null to leave it.")] = None,
+        columns: ChartColumns = [],  # noqa: B006 - read only
+        without_totals: WithoutTotals = False,
         control_name: ControlName = "",
     ) -> Answer:
         """Replace the data of a chart, or change its title.
@@ -101,8 +118,9 @@ class SlideObjectTools(PowerPointEditor):
         if title is None and not rows:
             msg = "nothing to change: pass header and rows, or a title"
             raise ToolError(msg)
+        totals: Answer = {}
         if rows:
-            width_of(rows, header)
+            header, rows, totals = _chart_table(header, rows, columns, without_totals=without_totals)
         with self._editing(document) as file:
             shape = find(file, control_id, control_name).need("chart")
             if not shape.chart_part:
@@ -111,7 +129,7 @@ class SlideObjectTools(PowerPointEditor):
             lost = write_numbers(shape, header, rows) if rows else False
             if title is not None:
                 set_chart_title(file.package.edit(shape.chart_part), clean(title))
-            answer = control_of(shape.slide, shape.element)
+            answer = control_of(shape.slide, shape.element) | totals
             return file.answers(answer | ({"lost": "other sheets of the chart's workbook"} if lost else {}))
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, seconds=90)
@@ -134,7 +152,7 @@ class SlideObjectTools(PowerPointEditor):
         cut off.
         """
         picture = self._workspace.read(path)
-        size = pictures.picture_size(picture)
+        data, size = pictures.upright_picture(picture)
         cut = _crop(crop) or (0.0, 0.0, 0.0, 0.0)
         shown = pictures.cropped_size(size, cut)
         with self._editing(document) as file:
@@ -146,7 +164,8 @@ class SlideObjectTools(PowerPointEditor):
                 frame = pictures.contained(shown, frame)
             slide.edit()
             text = clean(alternative_text)
-            element = pictures.make_picture(pictures.embed(slide, picture), frame, next_shape_id(slide), text)
+            link = pictures.embed(slide, data, picture.path.suffix.lower())
+            element = pictures.make_picture(link, frame, next_shape_id(slide), text)
             pictures.set_crop(element, cut)
             if placeholder is None:
                 add_shape(slide, element)
@@ -187,6 +206,30 @@ class SlideObjectTools(PowerPointEditor):
             if crop is not None:
                 pictures.set_crop(shape.element, _crop(crop) or (0.0, 0.0, 0.0, 0.0))
             return file.answers(shape_answer(shape.slide, shape.element))
+
+
+def _chart_table(
+    header: list[str], rows: list[list[Cell]], columns: list[str], *, without_totals: bool
+) -> tuple[list[str], list[list[Cell]], Answer]:
+    """Return the header and rows to draw, and a note on totals.
+
+    Raises:
+        ToolError: If the rows differ in length, or a column is not named in the header.
+    """
+    width = width_of(rows, header)
+    chosen = [0, *range(1, width)]
+    if columns:
+        names = {" ".join(name.split()).casefold(): number for number, name in reversed([*enumerate(header)])}
+        keys = [" ".join(column.split()).casefold() for column in columns]
+        if missing := [column for column, key in zip(columns, keys, strict=True) if key not in names]:
+            msg = f"there is no column {missing[0]!r}; there are: {listed(header[1:])}{nearest(missing[0], header[1:])}"
+            raise ToolError(msg)
+        chosen = [0, *(names[key] for key in keys if names[key])]
+    texts = [header, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
+    totals = totals_at_end(texts)
+    drawn = rows[: len(rows) - len(totals)] if without_totals else rows
+    note: Answer = {} if without_totals or not any(totals) else {"totals_drawn": [*totals]}
+    return [header[number] for number in chosen], [[row[number] for number in chosen] for row in drawn], note
 
 
 def _crop(crop: list[float]) -> pictures.Crop | None:

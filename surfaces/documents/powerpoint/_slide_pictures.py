@@ -31,8 +31,10 @@ Crop = tuple[float, float, float, float]
 _SIDES = ("l", "t", "r", "b")
 
 
-def picture_size(snapshot: Snapshot) -> tuple[int, int]:
-    """Return the width and height of a picture in pixels.
+def upright_picture(snapshot: Snapshot) -> tuple[bytes, tuple[int, int]]:
+    """Return a picture's bytes, and its width and height in pixels.
+
+    One that a camera marked as turned is turned, because no slide shows it so.
 
     Raises:
         ToolError: If it can't be read, or PowerPoint knows no such pictures.
@@ -42,18 +44,22 @@ def picture_size(snapshot: Snapshot) -> tuple[int, int]:
         msg = f"{snapshot.document!r} can't stand on a slide; save it as .png first: {', '.join(_TYPES)} can"
         raise ToolError(msg)
     facts = read_in_process({"what": "size"}, snapshot, "pictures")[0]
-    return int(facts["width"]), int(facts["height"])
+    size, data = (int(facts["width"]), int(facts["height"])), snapshot.data
+    if "turned" in facts:
+        options = {"quality": 90} if facts["format"] == "JPEG" else {}
+        request = {"what": "convert", "format": facts["format"], "size": None, "options": options}
+        data = read_in_process(request, snapshot, "pictures")[1]
+    return data, size
 
 
-def embed(slide: Slide, snapshot: Snapshot) -> str:
+def embed(slide: Slide, data: bytes, suffix: str) -> str:
     """Put a picture into the file, once; return the slide's link."""
     package = slide.file.package
-    part = _same_part(package, snapshot.data)
+    part = _same_part(package, data)
     if not part:
-        suffix = snapshot.path.suffix.lower()
         part = package.free_name(f"ppt/media/image{{}}{suffix}")
         package.ensure_default(suffix[1:], _TYPES[suffix])
-        package.add(part, snapshot.data, _TYPES[suffix])
+        package.add(part, data, _TYPES[suffix])
     links = (link.id for link in package.relationships(slide.part) if link.target == part and link.type == "image")
     return next(links, "") or package.relate(slide.part, "image", part)
 

@@ -52,7 +52,7 @@ class SlideViewTools(PowerPointEditor):
         control_id: Annotated[str, Field(description="The slide to draw, for a .png.")] = "",
         control_name: ControlName = "",
     ) -> Target:
-        """Save a copy, a PDF, or a picture of one slide, and return its window.
+        """Save a copy, PDF or picture of a slide; return its window.
 
         The deck itself is unchanged. A PDF leaves out hidden slides.
         """

@@ -55,8 +55,8 @@ def test_old_formats_are_windows_that_are_read(old: Path, surface: DocumentSurfa
 def test_old_presentation_is_read_and_saved_as_a_present_one(workspace: Path, call: Call) -> None:
     need_office(".odp")
     slide = (
-        '<draw:page draw:name="one"><draw:frame svg:width="9cm" svg:height="2cm"><draw:text-box><text:p>Quarter</text:p>'
-        "</draw:text-box></draw:frame></draw:page>"
+        '<draw:page draw:name="one"><draw:frame svg:width="9cm" svg:height="2cm"><draw:text-box>'
+        "<text:p>Quarter</text:p></draw:text-box></draw:frame></draw:page>"
     )
     (workspace / "plan.odp").write_bytes(open_document("presentation", slide))
     assert "Quarter" in call("read_text", "plan.odp")["text"]

@@ -13,6 +13,7 @@ from callboard.actors.runtime import Lease
 from callboard.messages import Hazard
 from callboard.surfaces import EffectGuard, ToolError
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, has_libre_office
+from callboard.surfaces.documents._package import Package
 
 pptx = pytest.importorskip("pptx")
 slide_decks = pytest.importorskip("slide_decks")
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents import DocumentSurface
 
 DECK = "deck.pptx"
+PRESENTATION = "http://schemas.openxmlformats.org/presentationml/2006/main"
 
 
 def controls(call: Call) -> dict[str, dict[str, Any]]:
@@ -166,6 +168,37 @@ def test_footer_and_numbers_are_set_changed_and_removed(deck: Path, call: Call) 
     assert "numbered" not in controls(call)["slide-2"]["detail"]
     with pytest.raises(ToolError, match="nothing to set"):
         call("set_footer", DECK)
+
+
+COMMENTS = {
+    "comments": '<p:cmLst xmlns:p="{p}"><p:cm authorId="0" idx="1"><p:text>Too long</p:text></p:cm></p:cmLst>',
+    "threaded": '<q:cmLst xmlns:q="q" xmlns:a="{a}"><q:cm authorId="0"><q:replyLst><q:reply authorId="1"><q:txBody>'
+    "<a:p><a:r><a:t>Yes</a:t></a:r></a:p></q:txBody></q:reply></q:replyLst><q:txBody><a:p><a:r><a:t>Too long</a:t>"
+    "</a:r></a:p></q:txBody></q:cm></q:cmLst>",
+}
+
+
+@pytest.mark.parametrize(("kind", "count"), [("comments", 1), ("threaded", 2)])
+def test_comments_are_read_and_stay_with_their_slide(deck: Path, call: Call, kind: str, count: int) -> None:
+    spaces = {"a": "http://schemas.openxmlformats.org/drawingml/2006/main", "p": PRESENTATION}
+    package = Package(DECK, slide_decks.parts_of(deck.read_bytes()))
+    authors = '<p:list xmlns:p="p"><p:author id="0" name="Ann"/><p:author id="1" name="Bo"/></p:list>'
+    package.add("ppt/authors.xml", authors.encode(), "application/x")
+    package.relate("ppt/presentation.xml", "authors", "ppt/authors.xml")
+    package.add("ppt/comments/comment1.xml", COMMENTS[kind].format(**spaces).encode(), "application/x")
+    package.relate("ppt/slides/slide2.xml", "comments", "ppt/comments/comment1.xml")
+    deck.write_bytes(package.to_bytes())
+    assert controls(call)["slide-2"]["detail"]["comments"] == count
+    text = call("read_text", DECK, control_id="slide-2")["text"]
+    assert "[comment of Ann] Too long" in text
+    assert ("[comment of Bo] Yes" in text) is (count == 2)
+    assert call("duplicate_slide", DECK, control_id="slide-2")["comments_not_copied"] == count
+    assert call("replace_text", DECK, find_text="Agenda", new_text="Plan")["replaced"] == 2
+    with pytest.raises(ToolError, match="'Too long' stands only in comments"):
+        call("replace_text", DECK, find_text="Too long", new_text="x")
+    call("delete_control", DECK, control_id="slide-2")
+    assert slide_decks.faults_in(parts := slide_decks.parts_of(deck.read_bytes())) == []
+    assert "ppt/comments/comment1.xml" not in parts
 
 
 # Texts
@@ -310,6 +343,20 @@ def test_chart_that_cannot_be_drawn_is_refused(deck: Path, call: Call) -> None:
         insert("line", ["x", "y", "y"], [["a", 1, 2]])
 
 
+def test_chart_draws_some_columns_and_no_totals(deck: Path, call: Call) -> None:
+    table = {
+        "header": ["Region", "Manager", "Sales"],
+        "rows": [["North", "Kim", 3], ["South", "Lee", 4], ["Total", "", 7]],
+    }
+    arguments = {"control_id": "slide-3", "type": "bar", "columns": ["sales"], **table}
+    assert call("insert_chart", DECK, **arguments)["totals_drawn"] == ["Total"]
+    assert "totals_drawn" not in call("insert_chart", DECK, **arguments, without_totals=True, title="T")
+    told = call("read_part", DECK, form="chart", part="T")
+    assert (told["categories"], told["series"], told["values"]) == (["North", "South"], ["Sales"], [[3, 4]])
+    with pytest.raises(ToolError, match="there is no column 'Sale'; there are: Manager, Sales; did you mean 'Sales'"):
+        call("insert_chart", DECK, **{**arguments, "columns": ["Sale"]})
+
+
 def test_new_data_keep_the_looks_of_a_chart(deck: Path, call: Call) -> None:
     made = opened(deck)
     series = made.slides[3].shapes[1].chart.plots[0].series[0]
@@ -324,6 +371,23 @@ def test_new_data_keep_the_looks_of_a_chart(deck: Path, call: Call) -> None:
     assert chart.plots[0].series[1].format.fill.type is None  # a color of its own, by the theme
     book = openpyxl.load_workbook(io.BytesIO(chart.part.chart_workbook.xlsx_part.blob))
     assert [[cell.value for cell in row] for row in book.active] == [[None, "Sales", "Costs"], *rows]
+
+
+def test_workbook_that_charts_share_stays_with_the_others(deck: Path, call: Call) -> None:
+    call("duplicate_slide", DECK, control_id="slide-4")
+    made = opened(deck)
+    first, second = (made.slides[number].shapes[1].chart.part for number in (3, 4))
+    second.rels["rId1"]._target = first.chart_workbook.xlsx_part
+    made.save(str(deck))
+    call("get_controls", DECK)
+    call("write_chart", DECK, control_id="slide-5-chart-1", header=["", "Costs"], rows=[["Q1", 9]])
+    books = [
+        openpyxl.load_workbook(
+            io.BytesIO(opened(deck).slides[number].shapes[1].chart.part.chart_workbook.xlsx_part.blob)
+        )
+        for number in (3, 4)
+    ]
+    assert [book.active["B1"].value for book in books] == ["Sales", "Costs"]
 
 
 def test_the_same_edit_gives_the_same_bytes(deck: Path, call: Call, sample_deck: bytes) -> None:
@@ -349,6 +413,15 @@ def test_picture_keeps_its_proportions_or_fills_a_placeholder(deck: Path, call: 
     filled = next(shape for shape in opened(deck).slides[5].placeholders if shape.placeholder_format.idx == 1)
     assert filled.crop_left == filled.crop_right > 0
     assert len([name for name in opened(deck).part.package.iter_parts() if "media" in name.partname]) == 1
+
+
+def test_picture_that_a_camera_turned_stands_upright(deck: Path, call: Call, workspace: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    exif = image.Exif()
+    exif[0x0112] = 6
+    image.new("RGB", (40, 20)).save(workspace / "photo.jpg", exif=exif)
+    call("insert_picture", DECK, control_id="slide-3", path="photo.jpg", place=[0, 50, 50, 50])
+    assert opened(deck).slides[2].shapes[2].image.size == (20, 40)
 
 
 def test_picture_is_cropped_moved_and_described(deck: Path, call: Call) -> None:

@@ -137,6 +137,21 @@ def test_deleted_slide_leaves_no_part_and_no_link(deck: Path, call: Call, titles
     assert b"hlinkClick" not in after["ppt/slides/slide5.xml"]
 
 
+def test_copied_slide_has_its_own_parts_but_shares_media(deck: Path, call: Call) -> None:
+    package = Package(DECK, parts_of(deck.read_bytes()))
+    for kind, name in (("diagramData", "ppt/diagrams/data1.xml"), ("media", "ppt/media/media1.mp4")):
+        package.add(name, b"<x/>", "application/x")
+        package.relate("ppt/slides/slide5.xml", kind, name)
+    deck.write_bytes(package.to_bytes())
+    before = parts_of(deck.read_bytes())
+    call("duplicate_slide", DECK, control_id="slide-5")
+    after = parts_of(deck.read_bytes())
+    assert after.keys() - before.keys() == {
+        "ppt/slides/slide6.xml", "ppt/slides/_rels/slide6.xml.rels", "ppt/diagrams/data2.xml",
+    }  # fmt: skip
+    assert faults_in(after) == []
+
+
 def test_deleted_shape_takes_its_parts_along(deck: Path, call: Call) -> None:
     call("delete_control", DECK, control_id="slide-4-chart-1")
     call("delete_control", DECK, control_id="slide-5-picture-1")
