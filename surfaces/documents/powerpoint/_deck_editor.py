@@ -62,10 +62,10 @@ def shape_answer(slide: Slide, element: Element) -> Answer:
     shape = next(shape for shape in shapes if shape.element is element)
     if overflow := overflow_of(shape):
         answer["overflow"] = overflow
-    covered = [
+    covered_ids = [
         other.id for other in shapes if other is not shape and not other.is_empty and _meet(shape.frame, other.frame)
     ]
-    return answer | ({"covers": [*covered]} if covered else {})
+    return answer | ({"covers": [*covered_ids]} if covered_ids else {})
 
 
 def _meet(first: Frame | None, second: Frame | None) -> bool:
@@ -146,7 +146,7 @@ def _free_frame(slide: Slide) -> Frame:
     others = [frame for shape, frame in frames if frame is not None and shape.kind != "title"]
     top = max([_MARGIN * height // 100, *(frame.top + frame.height for frame in titles if frame.top < height // 3)])
     left, right, bottom = _MARGIN * width // 100, (100 - _MARGIN) * width // 100, _LOWEST * height // 100
-    whole = Frame(left, top, right - left, max(bottom - top, height // 5))
+    whole_frame = Frame(left, top, right - left, max(bottom - top, height // 5))
     lowest = max([top, *(frame.top + frame.height for frame in others)])
     rightmost = max([left, *(frame.left + frame.width for frame in others)])
     gap = width // 50
@@ -154,4 +154,4 @@ def _free_frame(slide: Slide) -> Frame:
         return Frame(left, lowest + gap, right - left, bottom - lowest - gap)
     if others and right - rightmost > width * 3 // 10:
         return Frame(rightmost + gap, top, right - rightmost - gap, bottom - top)
-    return whole
+    return whole_frame

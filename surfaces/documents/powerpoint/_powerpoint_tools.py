@@ -125,8 +125,8 @@ class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools, SlideViewTo
             )
             return part_of("\n".join(lines), offset, limit)
         numbers = range(first_slide or 1, (last_slide or len(file.slides())) + 1)
-        chosen = [slide for slide in file.slides() if slide.number in numbers]
-        return part_of("\n\n".join("\n".join(controls.slide_lines(slide)) for slide in chosen), offset, limit)
+        range_slides = [slide for slide in file.slides() if slide.number in numbers]
+        return part_of("\n\n".join("\n".join(controls.slide_lines(slide)) for slide in range_slides), offset, limit)
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, controls=(*TEXT, "slide"))
     def write_text(

@@ -107,12 +107,12 @@ class SlideShape:
         if mark is None or not (layout := self.slide.layout):
             return []
         kind, index = mark.get("type", "obj"), mark.get("idx", "0")
-        found = placeholder_in(self.file, layout, kind, index)
+        layout_placeholder = placeholder_in(self.file, layout, kind, index)
         master = next(iter(self.file.package.related(layout, "slideMaster")), "")
-        if found is not None and (found_mark := placeholder_of(found)) is not None:
-            kind = found_mark.get("type", kind)
+        if layout_placeholder is not None and (layout_mark := placeholder_of(layout_placeholder)) is not None:
+            kind = layout_mark.get("type", kind)
         of_master = _placeholder_of_master(self.file, master, kind) if master else None
-        return [element for element in (found, of_master) if element is not None]
+        return [element for element in (layout_placeholder, of_master) if element is not None]
 
     @property
     def frame(self) -> Frame | None:

@@ -95,11 +95,11 @@ def _style(root: Element, kind: str, *, legend: bool) -> None:
         plot = next(child for child in chart.find(f"{_C}plotArea") if local(child).endswith("Chart"))
         for old in plot.findall(f"{_C}dLbls"):
             plot.remove(old)
-        shown = "".join(
+        label_settings = "".join(
             f'<c:{name} val="{int(name == "showPercent")}"/>'
             for name in ("showLegendKey", "showVal", "showCatName", "showSerName", "showPercent", "showBubbleSize")
         )
-        plot.findall(f"{_C}ser")[-1].addnext(etree.fromstring(f'<c:dLbls xmlns:c="{CHART}">{shown}</c:dLbls>'))
+        plot.findall(f"{_C}ser")[-1].addnext(etree.fromstring(f'<c:dLbls xmlns:c="{CHART}">{label_settings}</c:dLbls>'))
 
 
 def _write_workbook(package: Package, part: str, root: Element, data: Any) -> bool:
@@ -109,9 +109,9 @@ def _write_workbook(package: Package, part: str, root: Element, data: Any) -> bo
     target = package.target(part, link.get(R_ID)) if link is not None else None
     is_shared = target is not None and len([*package.sources_of(target)]) > 1
     if target is not None and target.casefold().endswith(".xlsx") and not is_shared:
-        lost = _sheet_count(package.bytes_of(target)) > 1
+        has_lost_sheets = _sheet_count(package.bytes_of(target)) > 1
         package.replace(target, content)
-        return lost
+        return has_lost_sheets
     if link is None:
         link = etree.Element(f"{_C}externalData")
         etree.SubElement(link, f"{_C}autoUpdate").set("val", "0")
@@ -171,9 +171,9 @@ def write_numbers(shape: SlideShape, header: list[str], rows: list[list[Cell]]) 
         raise ToolError(msg) from error
     plain = etree.fromstring(etree.tostring(root))
     _plain_new_series(package.tree(part), plain)
-    lost = _write_workbook(package, part, plain, data)
+    has_lost_sheets = _write_workbook(package, part, plain, data)
     package.replace(part, etree.tostring(plain, xml_declaration=True, encoding="UTF-8", standalone=True))
-    return lost
+    return has_lost_sheets
 
 
 def _plain_new_series(old: Element, root: Element) -> None:

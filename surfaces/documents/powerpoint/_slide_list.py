@@ -105,9 +105,9 @@ def delete_slide(slide: Slide) -> None:
     """Delete a slide, parts that only it uses, and links to it."""
     file, package = slide.file, slide.file.package
     _remove_from_sections(file, slide.entry.get("id", ""))
-    own = package.related(slide.part, "notesSlide")
+    notes_parts = package.related(slide.part, "notesSlide")
     for source, link in list(package.sources_of(slide.part)):
-        if source in package and source not in own:
+        if source in package and source not in notes_parts:
             _remove_references(package.edit(source), link)
             package.unrelate(source, link)
     package.remove(slide.part)
@@ -153,17 +153,17 @@ def _put_entry(file: DeckFile, entries: Element, entry: Element, number: int) ->
     entries.insert(number - 1, entry)
     neighbor = entry.getprevious() if entry.getprevious() is not None else entry.getnext()
     for section in _sections(file.package.tree(file.main)):
-        listed = section.find(f"{_P14}sldIdLst")
-        for sibling in listed if listed is not None and neighbor is not None else ():
+        section_ids = section.find(f"{_P14}sldIdLst")
+        for sibling in section_ids if section_ids is not None and neighbor is not None else ():
             if sibling.get("id") == neighbor.get("id"):
                 mark = etree.Element(f"{_P14}sldId")
                 mark.set("id", entry.get("id"))
-                listed.insert(listed.index(sibling) + (entry.getprevious() is not None), mark)
+                section_ids.insert(section_ids.index(sibling) + (entry.getprevious() is not None), mark)
                 return
     sections = _sections(file.package.tree(file.main))
-    listed = sections[-1].find(f"{_P14}sldIdLst") if sections else None
-    if listed is not None:
-        etree.SubElement(listed, f"{_P14}sldId").set("id", entry.get("id"))
+    section_ids = sections[-1].find(f"{_P14}sldIdLst") if sections else None
+    if section_ids is not None:
+        etree.SubElement(section_ids, f"{_P14}sldId").set("id", entry.get("id"))
 
 
 def _sections(root: Element) -> list[Element]:

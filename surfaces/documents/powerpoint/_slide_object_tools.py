@@ -126,11 +126,11 @@ class SlideObjectTools(PowerPointEditor):
             if not shape.chart_part:
                 msg = f"{control_id!r} is an empty placeholder; insert_chart fills it"
                 raise ToolError(msg)
-            lost = write_numbers(shape, header, rows) if rows else False
+            has_lost_sheets = write_numbers(shape, header, rows) if rows else False
             if title is not None:
                 set_chart_title(file.package.edit(shape.chart_part), clean(title))
             answer = control_of(shape.slide, shape.element) | totals
-            return file.answers(answer | ({"lost": "other sheets of the chart's workbook"} if lost else {}))
+            return file.answers(answer | ({"lost": "other sheets of the chart's workbook"} if has_lost_sheets else {}))
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, seconds=90)
     def insert_picture(
@@ -154,14 +154,14 @@ class SlideObjectTools(PowerPointEditor):
         picture = self._workspace.read(path)
         data, size = pictures.upright_picture(picture)
         cut = _crop(crop) or (0.0, 0.0, 0.0, 0.0)
-        shown = pictures.cropped_size(size, cut)
+        cropped = pictures.cropped_size(size, cut)
         with self._editing(document) as file:
             slide, placeholder = target_of(file, control_id, control_name, "picture")
             frame = frame_for(slide, place, placeholder)
             if placeholder is not None and placeholder.kind == "picture" and not crop:
                 cut = pictures.filling_crop(size, frame)
             else:
-                frame = pictures.contained(shown, frame)
+                frame = pictures.contained(cropped, frame)
             slide.edit()
             text = clean(alternative_text)
             link = pictures.embed(slide, data, picture.path.suffix.lower())
@@ -217,19 +217,20 @@ def _chart_table(
         ToolError: If the rows differ in length, or a column is not named in the header.
     """
     width = width_of(rows, header)
-    chosen = [0, *range(1, width)]
+    indexes = [0, *range(1, width)]
     if columns:
         names = {" ".join(name.split()).casefold(): number for number, name in reversed([*enumerate(header)])}
         keys = [" ".join(column.split()).casefold() for column in columns]
-        if missing := [column for column, key in zip(columns, keys, strict=True) if key not in names]:
-            msg = f"there is no column {missing[0]!r}; there are: {listed(header[1:])}{nearest(missing[0], header[1:])}"
+        if unknown_columns := [column for column, key in zip(columns, keys, strict=True) if key not in names]:
+            column = unknown_columns[0]
+            msg = f"there is no column {column!r}; there are: {listed(header[1:])}{nearest(column, header[1:])}"
             raise ToolError(msg)
-        chosen = [0, *(names[key] for key in keys if names[key])]
+        indexes = [0, *(names[key] for key in keys if names[key])]
     texts = [header, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
     totals = totals_at_end(texts)
-    drawn = rows[: len(rows) - len(totals)] if without_totals else rows
+    drawn_rows = rows[: len(rows) - len(totals)] if without_totals else rows
     note: Answer = {} if without_totals or not any(totals) else {"totals_drawn": [*totals]}
-    return [header[number] for number in chosen], [[row[number] for number in chosen] for row in drawn], note
+    return [header[number] for number in indexes], [[row[number] for number in indexes] for row in drawn_rows], note
 
 
 def _crop(crop: list[float]) -> pictures.Crop | None:

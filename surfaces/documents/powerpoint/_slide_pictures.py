@@ -152,8 +152,8 @@ def set_crop(picture: Element, crop: Crop) -> None:
 
 def unused_links(slide: Slide, element: Element) -> list[str]:
     """List the slide's links that only a removed shape used."""
-    used = {value for other in slide.root.iter(etree.Element) for name, value in _links_in(other)}
-    return [value for other in element.iter(etree.Element) for _, value in _links_in(other) if value not in used]
+    used_links = {value for other in slide.root.iter(etree.Element) for name, value in _links_in(other)}
+    return [value for other in element.iter(etree.Element) for _, value in _links_in(other) if value not in used_links]
 
 
 def _links_in(element: Element) -> list[tuple[str, str]]:

@@ -143,23 +143,23 @@ def delete_lines(frame: Element, table: Element, rows: set[int], columns: set[in
     grid = grid_of(table)
     height, width = len(grid.texts), len(grid.texts[0]) if grid.texts else 0
     for numbers, size, kind in ((rows, height, "row"), (columns, width, "column")):
-        if wrong := sorted(number + 1 for number in numbers if number >= size):
-            msg = f"the table has no {kind} {wrong[0]}; it has {height} rows and {width} columns"
+        if wrong_numbers := sorted(number + 1 for number in numbers if number >= size):
+            msg = f"the table has no {kind} {wrong_numbers[0]}; it has {height} rows and {width} columns"
             raise ToolError(msg)
         if size and len(numbers) == size:
             msg = f"these are all {kind}s of the table; delete the whole table with delete_control instead"
             raise ToolError(msg)
     for row, column, row_count, column_count in grid.merged:
-        covered = (rows, range(row, row + row_count)), (columns, range(column, column + column_count))
-        whole = any(numbers.issuperset(span) for numbers, span in covered)
-        if not whole and any(span[0] in numbers for numbers, span in covered):
+        spans = (rows, range(row, row + row_count)), (columns, range(column, column + column_count))
+        is_whole = any(numbers.issuperset(span) for numbers, span in spans)
+        if not is_whole and any(span[0] in numbers for numbers, span in spans):
             msg = (
                 f"row {row + 1}, column {column + 1} begins merged cells of {row_count} rows and {column_count} "
                 "columns; delete all of them, or leave it"
             )
             raise ToolError(msg)
-        for name, (numbers, span) in zip(("rowSpan", "gridSpan"), covered, strict=True):
-            if not whole and (new_count := len(span) - len(numbers.intersection(span))) != len(span):
+        for name, (numbers, span) in zip(("rowSpan", "gridSpan"), spans, strict=True):
+            if not is_whole and (new_count := len(span) - len(numbers.intersection(span))) != len(span):
                 grid.cells[row, column].set(name, str(new_count))
     _remove_lines(frame, table, rows, columns)
 

@@ -54,8 +54,8 @@ def _leaves(paragraph: Element) -> Iterator[tuple[Element | None, str]]:
             case "fld":
                 yield None, "".join(text.text or "" for text in child.iterfind(a("t")))
             case "m" | "AlternateContent":
-                shown = child if local(child) == "m" else next(iter(child), child)
-                yield None, "".join(text.text or "" for text in shown.iter() if local(text) == "t")
+                alternative = child if local(child) == "m" else next(iter(child), child)
+                yield None, "".join(text.text or "" for text in alternative.iter() if local(text) == "t")
 
 
 def pieces_of(paragraph: Element) -> list[tuple[Element | None, str]]:

@@ -111,8 +111,8 @@ class SlideTools(PowerPointEditor):
                 slides.hide_slide(slide, hidden=hidden)
             if number is not None:
                 slides.move_slide(slide, number)
-            moved = file.slides()[(number or slide.number) - 1]
-            return file.answers(slide_answer(moved) | {"hidden": moved.hidden})
+            moved_slide = file.slides()[(number or slide.number) - 1]
+            return file.answers(slide_answer(moved_slide) | {"hidden": moved_slide.hidden})
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, controls=SLIDE)
     def write_notes(
@@ -151,13 +151,19 @@ class SlideTools(PowerPointEditor):
             msg = "nothing to set: pass text, numbers or date"
             raise ToolError(msg)
         with self._editing(document) as file:
-            selected = [slide_of(file, control_id, control_name)] if control_id else file.slides()
-            changed = [slide for slide in selected if control_id or title_slides or not _has_title_layout(slide)]
-            without = [
-                slide.number for slide in changed if not all(_set_footer(slide, *item) for item in changes.items())
+            candidates = [slide_of(file, control_id, control_name)] if control_id else file.slides()
+            footer_slides = [
+                slide for slide in candidates if control_id or title_slides or not _has_title_layout(slide)
             ]
-            answer: Answer = {"slides": len(changed)}
-            return file.answers(answer | ({"layout_has_no_place_for_it": [*without]} if without else {}))
+            numbers_without = [
+                slide.number
+                for slide in footer_slides
+                if not all(_set_footer(slide, *item) for item in changes.items())
+            ]
+            answer: Answer = {"slides": len(footer_slides)}
+            return file.answers(
+                answer | ({"layout_has_no_place_for_it": [*numbers_without]} if numbers_without else {})
+            )
 
 
 def _set_footer(slide: Slide, kind: str, value: object) -> bool:

@@ -75,9 +75,9 @@ class SlideViewTools(PowerPointEditor):
             msg = "name the slide to draw by its control_id, such as slide-3"
             raise ToolError(msg)
         file = self._load(snapshot)
-        selected = slide_of(file, control_id, control_name)
+        drawn_slide = slide_of(file, control_id, control_name)
         for slide in file.slides():  # the numbers of pages stay, and one page is drawn
-            hide_slide(slide, hidden=slide.number != selected.number)
+            hide_slide(slide, hidden=slide.number != drawn_slide.number)
         try:
             (pdf,) = LIBRE_OFFICE.convert([file.to_bytes()], ".pptx", "pdf", seconds=PDF_SECONDS)
         except OfficeFailedError as error:
@@ -86,5 +86,5 @@ class SlideViewTools(PowerPointEditor):
         if pdf is None:
             msg = f"the slide can't be drawn: LibreOffice can't read {snapshot.document!r}"
             raise ToolError(msg)
-        drawn = replace(snapshot, source=pdf, fingerprint=fingerprint(pdf))
-        return read_in_process({"what": "page", "width": width}, drawn, "pdf")[1]
+        page = replace(snapshot, source=pdf, fingerprint=fingerprint(pdf))
+        return read_in_process({"what": "page", "width": width}, page, "pdf")[1]

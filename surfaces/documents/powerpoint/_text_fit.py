@@ -51,8 +51,8 @@ def overflow_of(shape: SlideShape) -> str:
     if frame is None:
         return ""
     if (table := shape.table) is not None:
-        needed, room = _table_height(shape, table), slide_height - frame.top
-        return _words(needed, room, "the table", "to the slide's lower edge") if needed > room * _TOLERANCE else ""
+        height, room = _table_height(shape, table), slide_height - frame.top
+        return _words(height, room, "the table", "to the slide's lower edge") if height > room * _TOLERANCE else ""
     if (body := shape.body) is None:
         return ""
     sources = [body, *(element.find(p("txBody")) for element in shape.ancestors)]
@@ -60,17 +60,17 @@ def overflow_of(shape: SlideShape) -> str:
     insets = {name: _inherited(settings, name, usual) for name, usual in _INSETS.items()}
     width = frame.width - insets["lIns"] - insets["rIns"]
     room = frame.height - insets["tIns"] - insets["bIns"]
-    needed = sum(_paragraph_heights(body, list(_styles(shape)), width))
+    height = sum(_paragraph_heights(body, list(_styles(shape)), width))
     if _grows(settings):
-        needed, room = needed + insets["tIns"] + insets["bIns"], slide_height - frame.top
-        return _words(needed, room, "the text", "to the slide's lower edge") if needed > room * _TOLERANCE else ""
-    return _words(needed, room, "the text", "in its box") if needed > room * _TOLERANCE else ""
+        height, room = height + insets["tIns"] + insets["bIns"], slide_height - frame.top
+        return _words(height, room, "the text", "to the slide's lower edge") if height > room * _TOLERANCE else ""
+    return _words(height, room, "the text", "in its box") if height > room * _TOLERANCE else ""
 
 
-def _words(needed: float, room: float, subject: str, where: str) -> str:
-    needed_cm, room_cm = needed / _CENTIMETRE, max(0, room) / _CENTIMETRE
+def _words(height: float, room: float, subject: str, where: str) -> str:
+    height_cm, room_cm = height / _CENTIMETRE, max(0, room) / _CENTIMETRE
     return (
-        f"estimate: {subject} needs about {needed_cm:.1f} cm of height, and has {room_cm:.1f} cm {where}; shorten it, "
+        f"estimate: {subject} needs about {height_cm:.1f} cm of height, and has {room_cm:.1f} cm {where}; shorten it, "
         "or use another slide"
     )
 
@@ -112,14 +112,15 @@ def _deck_styles(slide: Slide, mark: Element | None) -> Iterator[Element]:
 
 def _looks(paragraph: Element, styles: list[Element]) -> _Looks:
     level = f"lvl{level_of(paragraph) + 1}pPr"
-    inherited = [found for style in styles if (found := style.find(a(level))) is not None]
-    own = [found for found in (paragraph.find(a("pPr")), *inherited) if found is not None]
+    inherited = [properties for style in styles if (properties := style.find(a(level))) is not None]
+    own = paragraph.find(a("pPr"))
+    nearest_first = inherited if own is None else [own, *inherited]
     sizes = [run.get("sz") for run in paragraph.iterfind(path("a:r", "a:rPr")) if run.get("sz")]
     sizes += [font.get("sz") for style in inherited if (font := style.find(a("defRPr"))) is not None and font.get("sz")]
     size = int(sizes[0]) / 100 if sizes and sizes[0].isdigit() else _SIZE / 100
-    indent = next((int(style.get("marL")) for style in own if style.get("marL", "").isdigit()), 0)
-    line = _spacing(own, "lnSpc", size * _LINE)
-    before = _spacing(own, "spcBef", size)
+    indent = next((int(style.get("marL")) for style in nearest_first if style.get("marL", "").isdigit()), 0)
+    line = _spacing(nearest_first, "lnSpc", size * _LINE)
+    before = _spacing(nearest_first, "spcBef", size)
     return _Looks(size, indent, size * _LINE if line is None else line, before or 0)
 
 
@@ -151,13 +152,13 @@ def _line_count(text: str, width: float) -> int:
         text: The text, without line breaks.
         width: Of the box, as a multiple of the size of the letters.
     """
-    lines, used = 1, 0.0
+    lines, line_width = 1, 0.0
     for word in text.split(" "):
-        needed = sum(map(_letter_width, word))
-        if used and used + needed > width:
-            lines, used = lines + 1, 0.0
-        lines += int(max(0.0, needed - 0.01) // width) if width > 0 and needed > width else 0
-        used += (needed % width if 0 < width < needed else needed) + _letter_width(" ")
+        word_width = sum(map(_letter_width, word))
+        if line_width and line_width + word_width > width:
+            lines, line_width = lines + 1, 0.0
+        lines += int(max(0.0, word_width - 0.01) // width) if width > 0 and word_width > width else 0
+        line_width += (word_width % width if 0 < width < word_width else word_width) + _letter_width(" ")
     return lines
 
 
@@ -181,7 +182,7 @@ def _table_height(shape: SlideShape, table: Element) -> float:
             body = cell.find(a("txBody"))
             if body is not None and cell.get("gridSpan", "1") == "1":
                 room = width - _INSETS["lIns"] - _INSETS["rIns"]
-                needed = sum(_paragraph_heights(body, styles, room))
-                heights.append(needed + _INSETS["tIns"] + _INSETS["bIns"])
+                text_height = sum(_paragraph_heights(body, styles, room))
+                heights.append(text_height + _INSETS["tIns"] + _INSETS["bIns"])
         height += max(heights)
     return height

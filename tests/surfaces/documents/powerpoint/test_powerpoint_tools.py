@@ -265,6 +265,10 @@ def test_overflow_is_estimated(deck: Path, call: Call) -> None:
     assert "overflow" not in call("write_text", DECK, control_id="slide-2-text-1", lines=["short"] * 5)
     answer = call("write_text", DECK, control_id="slide-2-text-1", lines=["a long line of words, " * 8] * 6)
     assert answer["overflow"].startswith("estimate: the text needs about ")
+    answer = call("append_rows", DECK, control_id="slide-3-table-1", rows=[["South", 1, 2]] * 20)
+    assert answer["overflow"].startswith("estimate: the table needs about ")
+    answer = call("replace_text", DECK, find_text="Agenda", new_text="Agenda of the day " * 9)
+    assert [text.partition(":")[0] for text in answer["overflow"]] == ["slide-2-title-1", "slide-2-text-1"]
 
 
 def test_notes_are_written_where_there_are_none(deck: Path, call: Call) -> None:
