@@ -188,11 +188,18 @@ def test_the_first_demo_needs_no_arguments(call: Call, here: Path) -> None:
     result = call("demo")
     assert result.exit_code == 0, result.output
     assert (here / "runs/sales_report-1/workspace/report.xlsx").is_file()
-    assert "others: expenses, log_report, sales_by_region, sales_report_desktop" in result.stdout
+    assert "others: expenses, log_report, quarterly_deck, sales_by_region, sales_report_desktop" in result.stdout
 
 
 def test_each_example_with_a_task_is_a_demo() -> None:
-    assert demo_names() == ["expenses", "log_report", "sales_by_region", "sales_report", "sales_report_desktop"]
+    assert demo_names() == [
+        "expenses",
+        "log_report",
+        "quarterly_deck",
+        "sales_by_region",
+        "sales_report",
+        "sales_report_desktop",
+    ]
 
 
 @pytest.mark.parametrize("name", ["sales_reprot", "../sales_report", "/etc", "", "own_agent.py", "\x1b[2J", "x" * 9000])

@@ -138,6 +138,9 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         document: Document,
         *,
         cells: Cells = "",
+        header: Annotated[
+            bool, Field(description="Whether the first row is given apart: as header, and the others as rows.")
+        ] = False,
         sheet: SheetTitle = "",
         control_id: ControlId = "",
         control_name: ControlName = "",
@@ -154,7 +157,8 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         target = find_range(file, sheet, cells, control_id, control_name)
         if target.cells is None:
             return {"sheet": target.sheet.title, "cells": None, "values": [], "left_out": 0}
-        return read_cells(file, target.sheet, target.cells)
+        answer = read_cells(file, target.sheet, target.cells)
+        return _with_header(answer) if header else answer
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def write_range(
@@ -241,6 +245,14 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
                     "write the formula in braces, {=…}, to compute it for all cells"
                 )
             return file.answers(answer)
+
+
+def _with_header(answer: Answer) -> Answer:
+    """Part the values into a header and rows, as other tools take them."""
+    values = answer.pop("values")
+    first, rows = (values[0], values[1:]) if isinstance(values, list) else ([], [])
+    header: JsonValue = ["" if value is None else str(value) for value in first] if isinstance(first, list) else []
+    return {**answer, "header": header, "rows": rows}
 
 
 def _contents(sheet: Grid, cells: CellRange) -> dict[str, tuple[JsonValue, bool]]:

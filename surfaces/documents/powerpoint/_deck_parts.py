@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from callboard.surfaces.documents._tables import same_words, short, single_match
 from callboard.surfaces.documents.powerpoint._chart_numbers import chart_title
-from callboard.surfaces.documents.powerpoint._deck_controls import slide_lines, slide_name
+from callboard.surfaces.documents.powerpoint._deck_controls import shape_lines, slide_name
 from callboard.surfaces.documents.powerpoint._shapes import shapes_of, title_of
 from callboard.surfaces.documents.powerpoint._slide_tables import grid_of
 
@@ -29,17 +29,23 @@ def _is_called(slide: Slide, part: str) -> bool:
 
 
 def deck_text(file: DeckFile, part: str) -> str:
-    """Return the text of all slides, or of one.
+    """Return the text of all slides, or of one below its title.
+
+    Footers, notes and comments are no part of it.
 
     Raises:
         ToolError: If no slide fits, or several.
     """
     slides = file.slides()
-    if part:
-        slides = [
-            single_match([slide for slide in slides if _is_called(slide, part)], part, "slide", slides, _slide_words)
-        ]
-    return "\n\n".join("\n".join(slide_lines(slide)) for slide in slides)
+    if not part:
+        return "\n\n".join(_text_of(slide, with_title=True) for slide in slides)
+    matches = [slide for slide in slides if _is_called(slide, part)]
+    return _text_of(single_match(matches, part, "slide", slides, _slide_words), with_title=False)
+
+
+def _text_of(slide: Slide, *, with_title: bool) -> str:
+    shapes = [shape for shape in shapes_of(slide) if with_title or shape.kind != "title"]
+    return "\n".join(line for shape in shapes for line in shape_lines(shape))
 
 
 def find_slide_table(file: DeckFile, part: str) -> Element:

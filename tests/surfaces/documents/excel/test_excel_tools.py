@@ -605,3 +605,14 @@ def test_cells_beyond_the_last_row_or_column_are_refused(
 
 def test_date_is_distinguished_from_text_by_its_type() -> None:
     assert Date.model_validate({"date": "2024-05-31"}).date == dt.date(2024, 5, 31)
+
+
+def test_header_of_a_range_is_read_apart_as_tools_for_tables_take_it(workspace: Path, call: Call) -> None:
+    call("create_document", path="a.xlsx")
+    call("write_range", "a.xlsx", values=[["Region", 2026, None], ["North", 1.5, True], ["South", 2, "x"]])
+    answer = call("read_range", "a.xlsx", cells="A1:C3", header=True)
+    assert (answer["header"], answer["rows"]) == (["Region", "2026", ""], [["North", 1.5, True], ["South", 2, "x"]])
+    assert "values" not in answer
+    call("create_document", path="b.docx")
+    call("insert_table", "b.docx", header=answer["header"], rows=answer["rows"])
+    assert call("read_table", "b.docx", control_id="table-1")["row_count"] == 2

@@ -523,8 +523,10 @@ def test_calls_that_replace_content_are_hazards(deck: Path, surface: DocumentSur
 def test_checks_read_texts_tables_and_charts(deck: Path, call: Call) -> None:
     assert call("read_part", DECK, form="table", part="Figures") == [["North", 1.5, 2], ["Total", 1.5, 2]]
     assert call("read_part", DECK, form="table", part="Region") == call("read_part", DECK, form="table", part="slide 3")
-    assert call("read_part", DECK, form="text", part="Agenda").startswith("# Slide 2: Agenda")
-    assert call("read_part", DECK, form="text").count("# Slide") == 5
+    agenda = call("read_part", DECK, form="text", part="Agenda")
+    assert agenda
+    assert f"Agenda\n{agenda}\n\n" in call("read_part", DECK, form="text")
+    assert "Welcome all." not in call("read_part", DECK, form="text", part="1")
     assert call("read_part", DECK, form="chart")["categories"] == ["Q1", "Q2"]
     assert call("read_part", DECK, form="file")["application"] == "PowerPoint"
     with pytest.raises(ToolError, match=r"there is no slide 'Costs'; there are: 1 \(Report 2026\), 2 \(Agenda\)"):
