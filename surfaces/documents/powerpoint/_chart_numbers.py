@@ -1,4 +1,4 @@
-"""The data of charts on slides: from tables, and as charts store them."""
+"""The data of charts on slides, from tables and from charts."""
 
 from __future__ import annotations
 

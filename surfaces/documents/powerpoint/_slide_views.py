@@ -32,7 +32,7 @@ class SlideViewTools(PowerPointEditor):
     """The tools that draw slides, or save them in other formats."""
 
     @tool(effect=Effect.READ, roots=POWERPOINT, controls=SLIDE, seconds=PDF_SECONDS)
-    def show_slide(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
+    def get_slide_picture(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
         """Draw a slide as a picture, to see how it looks."""
         snapshot = self._workspace.read(document)
         picture = self._draw(snapshot, control_id, control_name, _SHOWN_WIDTH)
