@@ -358,6 +358,9 @@ class Supervisor:
             running=sum(run.leased for run in runs),
             queued=sum(not run.leased for run in runs),
             requests=len(status.approvals) + len(status.questions),
+            leases=status.leases,
+            crashed_agents=status.crashed_agents,
+            budgets=self._assembly.budgets.today(),
         )
 
     def _server_health(self) -> Iterator[ServerHealth]:

@@ -56,6 +56,7 @@ class Sizes:
     beats: tuple[tuple[int, float], ...] = ((50, 2.0), (200, 20.0))
     """Simulated machines, and the seconds between the beats of each."""
     rest_seconds: float = 20.0
+    console_tasks: int = 100_000
 
 
 QUICK = Sizes(
@@ -81,6 +82,7 @@ QUICK = Sizes(
     fleet_machines=(1,),
     beats=((3, 0.5),),
     rest_seconds=0.5,
+    console_tasks=1_000,
 )
 
 
@@ -212,6 +214,14 @@ def fleet(sizes: Sizes) -> Iterator[Question]:
         yield Question(contender, {**common, **parameters}, row=row)
 
 
+def console(sizes: Sizes) -> Iterator[Question]:
+    """Pages of the console, and the price of the journal's index."""
+    from benchmarks.figures.console_pages import TITLES
+
+    contender = Contender("console", "benchmarks.figures.console_pages")
+    yield from (Question(contender, {"row": row, "tasks": sizes.console_tasks}, row=row) for row in TITLES)
+
+
 FIGURES = {
     "steps": steps,
     "waits": waits,
@@ -225,7 +235,7 @@ FIGURES = {
     "documents": documents,
 }
 """The parts of callboard alone."""
-ON_REQUEST = {"instructions": instructions, "browser": browser, "miniwob": miniwob, "fleet": fleet}
+ON_REQUEST = {"instructions": instructions, "browser": browser, "miniwob": miniwob, "fleet": fleet, "console": console}
 """Parts that run only when they are named: they need programs and packages that few have, and two take long."""
 
 

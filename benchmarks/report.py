@@ -13,6 +13,7 @@ from benchmarks.environments import PEERS, REQUIREMENTS
 from benchmarks.fan_out import TITLES as FAN_OUT
 from benchmarks.figures import instructions, start
 from benchmarks.figures.browser import TITLES as BROWSER_TITLES
+from benchmarks.figures.console_pages import TITLES as CONSOLE
 from benchmarks.figures.documents import LIBRARIES
 from benchmarks.fleet_report import fleet_lines
 from benchmarks.goals import GOALS, ROW_GOALS
@@ -67,6 +68,7 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None, *, brief: b
         "browser": "\n".join(_rows(answers, "browser", BROWSER_TITLES, ("seconds", "cpu"))),
         "miniwob": "\n".join(miniwob_lines(answers)),
         "fleet": "\n".join(fleet_lines(answers)),
+        "console": "\n".join(_rows(answers, "console", CONSOLE, ("ms",))),
     }
     return {name: text for name, text in written.items() if text}
 
@@ -133,7 +135,14 @@ def _instructions(answers: Answers, *, brief: bool) -> Iterator[str]:
             yield _row([instructions.TITLES[row], value, _median(jobs)])
 
 
-COLUMNS = {"seconds": "s", "cpu": "CPU s", "megabytes": "MB", "modules": "modules", "cpu_ms": "CPU ms a subtask"}
+COLUMNS = {
+    "seconds": "s",
+    "cpu": "CPU s",
+    "megabytes": "MB",
+    "modules": "modules",
+    "cpu_ms": "CPU ms a subtask",
+    "ms": "ms",
+}
 
 
 def _rows(answers: Answers, part: str, row_titles: Mapping[str, str], keys: Sequence[str]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import hashlib
 import hmac
 import json
 import re
@@ -74,7 +75,15 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
         msg = "the console shows a journal, and journal.path is not set"
         raise SettingsError(msg)
     journal = settings.path(settings.journal.path)
-    return application(journal, supervisor, SignIns(key_beside(journal)), person=person, metrics_token=metrics_token)
+    key = key_beside(journal)
+    return application(
+        journal,
+        supervisor,
+        SignIns(key),
+        person=person,
+        cookie_name=f"callboard-{hashlib.sha256(key).hexdigest()[:12]}",
+        metrics_token=metrics_token,
+    )
 
 
 def application(
@@ -84,7 +93,7 @@ def application(
     *,
     person: Person | None = None,
     hosts: frozenset[str] = frozenset(),
-    cookie_name: str = "callboard",
+    cookie_name: str,
     user: str = "",
     metrics_token: str | None = None,
 ) -> Starlette:
@@ -96,7 +105,7 @@ def application(
         sessions: The sign-ins.
         person: Returns who is signed in to the program that mounts it; None for a sign-in by link.
         hosts: The names and ports by which it may be called; empty if the program that mounts it checks them.
-        cookie_name: The cookie's name; cookies are the same for all ports, so it tells the port.
+        cookie_name: The cookie's name; cookies are the same for all ports of a host, so each console has its own.
         user: The person who signs in by link.
         metrics_token: The bearer token of the metrics; None for none.
     """
@@ -138,6 +147,8 @@ class _Console:
         self._user = user
         self._metrics_token = metrics_token
         self._feeds = 0
+        self._long_work = anyio.CapacityLimiter(1)
+        """Pages of one file are drawn, or a task replayed, at a time; the next one waits without a thread."""
 
     def routes(self) -> list[Route | Mount]:
         """Return the addresses."""
@@ -151,6 +162,8 @@ class _Console:
             Route("/health", self._part(lambda *_: self._pages.health())),
             Route("/tasks/{task_id}", self._part(self._task)),
             Route("/tasks/{task_id}/runs/{run_id:path}", self._part(self._run)),
+            Route("/tasks/{task_id}/replay", self._part(self._replay, limiter=self._long_work)),
+            Route("/tasks/{task_id}/files/{number}/pages", self._part(self._file_pages, limiter=self._long_work)),
             Route("/tasks/{task_id}/policy", self._rulings, methods=["POST"]),
             Route("/tasks/{task_id}/{verb:str}", self._change, methods=["POST"]),
             Route("/tasks/{task_id}/requests/{request_id}", self._answer, methods=["POST"]),
@@ -158,7 +171,9 @@ class _Console:
             Route("/events", self._events, methods=["GET"]),
         ]
 
-    def _part(self, render: Callable[[Request, SignIn], str]) -> Callable[[Request], Any]:
+    def _part(
+        self, render: Callable[[Request, SignIn], str], *, limiter: anyio.CapacityLimiter | None = None
+    ) -> Callable[[Request], Any]:
         """Make the handler of a page.
 
         A browser gets its frame, and the frame its contents.
@@ -171,7 +186,8 @@ class _Console:
                 )
                 return HTMLResponse(await anyio.to_thread.run_sync(frame))
             try:
-                return HTMLResponse(await anyio.to_thread.run_sync(render, request, _session(request)))
+                session = _session(request)
+                return HTMLResponse(await anyio.to_thread.run_sync(render, request, session, limiter=limiter))
             except CallboardError:
                 raise
             except _UNREADABLE as error:
@@ -185,6 +201,12 @@ class _Console:
 
     def _run(self, request: Request, _session: SignIn) -> str:
         return self._pages.run(request.path_params["task_id"], request.path_params["run_id"])
+
+    def _replay(self, request: Request, _session: SignIn) -> str:
+        return self._pages.replay(request.path_params["task_id"])
+
+    def _file_pages(self, request: Request, _session: SignIn) -> str:
+        return self._pages.file_pages(request.path_params["task_id"], number_in(request.path_params["number"]))
 
     async def _sign_in(self, request: Request) -> Response:
         """Start a session.

@@ -8,11 +8,12 @@ import os
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from callboard.actors.commands import contents_in, described_changes
 from callboard.console._english import TEXTS
 from callboard.surfaces import open_file
+from callboard.surfaces.documents import PAGE_SUFFIXES
 
 if TYPE_CHECKING:
     from callboard.history import TaskHistory
@@ -25,30 +26,68 @@ _MOST_SECONDS = 2.0
 """The time after which no more files are compared."""
 
 
-def file_changes(history: TaskHistory, versions: Versions) -> dict[str, str]:
+class FileChange(NamedTuple):
+    """The change of a file by a task."""
+
+    words: str
+    """The change in words, or the reason why it is not told."""
+    has_pages: bool = False
+    """Whether both versions are known, and their pages can be drawn."""
+
+
+class FileVersions(NamedTuple):
+    """A file before a task, and as the task left it.
+
+    A new file is empty before.
+    """
+
+    before: bytes
+    after: bytes
+
+
+def changed_files(history: TaskHistory) -> list[str]:
+    """List the files of a task's result; empty before it has ended."""
+    result = history.result
+    return [] if result is None else list(dict.fromkeys((*result.artifacts, *result.changed)))
+
+
+def file_versions(history: TaskHistory, versions: Versions, name: str) -> FileVersions | str:
+    """Read both versions of a file of a task's result.
+
+    A text says why they are not known.
+    """
+    notes = [note for note in history.foreseen if note.path == name]
+    return _versions(history.task.id, versions, notes) if notes else TEXTS["file_not_kept"]
+
+
+def file_changes(history: TaskHistory, versions: Versions) -> dict[str, FileChange]:
     """Describe the changes of each file of an ended task.
 
     An example is `12 cells, 1 new chart`.
 
     Only files of its result are read, and only while they are as the task left them.
     """
-    result = history.result
-    if result is None:
-        return {}
     notes: dict[str, list[Foreseen]] = defaultdict(list)
     for note in history.foreseen:
         notes[note.path].append(note)
     end = time.monotonic() + _MOST_SECONDS
     changes = {}
-    for name in dict.fromkeys((*result.artifacts, *result.changed)):
+    for name in changed_files(history):
         if name in notes:
             is_late = time.monotonic() > end
-            changes[name] = TEXTS["file_not_compared"] if is_late else _change(history.task.id, versions, notes[name])
+            contents = TEXTS["file_not_compared"] if is_late else _versions(history.task.id, versions, notes[name])
+            if isinstance(contents, str):
+                changes[name] = FileChange(contents)
+            else:
+                has_pages = Path(name).suffix.lower() in PAGE_SUFFIXES
+                changes[name] = FileChange(_words(Path(name).name, contents, notes[name]), has_pages)
     return changes
 
 
-def _change(task_id: str, versions: Versions, notes: list[Foreseen]) -> str:
-    """Describe the changes of a file.
+def _versions(task_id: str, versions: Versions, notes: list[Foreseen]) -> FileVersions | str:
+    """Read both versions of a file.
+
+    A text says why its changes are not told.
 
     Args:
         task_id: The task.
@@ -76,10 +115,15 @@ def _change(task_id: str, versions: Versions, notes: list[Foreseen]) -> str:
         return TEXTS["file_as_before"]
     if digest not in {last.after, last.before}:  # the latest change may not have been done
         return TEXTS["file_changed_since"]
-    new_contents = contents_in(path.name, new)
-    if not first.before:
+    return FileVersions(old, new)
+
+
+def _words(name: str, contents: FileVersions, notes: list[Foreseen]) -> str:
+    """Describe the changes of a file."""
+    new_contents = contents_in(name, contents.after)
+    if not notes[0].before:
         return ": ".join(filter(None, (TEXTS["file_made"], described_changes(None, new_contents))))
-    old_contents = contents_in(path.name, old)
+    old_contents = contents_in(name, contents.before)
     counts = "" if old_contents is None else described_changes(old_contents, new_contents)
     words = ": ".join(filter(None, (TEXTS["file_changed"], counts)))
     by_others = any(note.before not in {earlier.after, earlier.before} for earlier, note in itertools.pairwise(notes))

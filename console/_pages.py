@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 
 from callboard.console._english import TEXTS
-from callboard.console._file_changes import file_changes
+from callboard.console._file_changes import changed_files, file_changes, file_versions
+from callboard.console._file_pages import FilePages, digest_of_page
 from callboard.console._other_rules import other_rulings, rules_in
+from callboard.console._replayed_task import replayed_task
 from callboard.console._state_drawing import state_drawing
 from callboard.console._task_view import digest_of, pretty, task_view
 from callboard.console._templates import templates
 from callboard.history import control_of, history_of
 from callboard.journal import JournalReader, TaskFilter, Versions
 from callboard.messages import ApprovalRequest, EventName, Outcome
+from callboard.surfaces import ToolError
+from callboard.surfaces.documents import MOST_COMPARED, PAGE_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +60,7 @@ class Pages:
             facts=_facts_of,
             before=lambda ask: digest_of(ask.before),
             now=_picture_now,
+            digest=digest_of_page,
         )
         return environment
 
@@ -121,6 +126,41 @@ class Pages:
             session=session,
         )
 
+    @cached_property
+    def _file_pages(self) -> FilePages:
+        return FilePages()
+
+    def file_pages(self, task_id: str, number: int | None) -> str:
+        """Return the pages of a changed file, before and after.
+
+        Args:
+            task_id: The task.
+            number: The number of the file in the result, from 0; None for one that can't be.
+
+        Raises:
+            HTTPException: If the result has no such file.
+        """
+        history = self.history(task_id)
+        names = changed_files(history)
+        suffix = "" if number is None or number >= len(names) else Path(names[number]).suffix.lower()
+        if number is None or suffix not in PAGE_SUFFIXES:
+            raise HTTPException(404, TEXTS["not_found"])
+        versions, compared, reason = file_versions(history, Versions(self.journal.resolve()), names[number]), None, ""
+        if isinstance(versions, str):
+            reason = versions
+        else:
+            try:
+                compared = self._file_pages.compared(versions, suffix)
+            except ToolError as error:
+                reason = str(error)
+        return self.render("pages.html", compared=compared, reason=reason, most_compared=MOST_COMPARED)
+
+    def replay(self, task_id: str) -> str:
+        """Replay a task, and return the first difference."""
+        settings = None if self.supervisor is None else self.supervisor.settings
+        replayed = replayed_task(self.journal, self.history(task_id), settings)
+        return self.render("replay.html", replayed=replayed, task_id=task_id)
+
     def run(self, task_id: str, run_id: str) -> str:
         """Return the drawing of the machine of a run."""
         history = self.history(task_id)
@@ -145,17 +185,20 @@ class Pages:
 
     def waiting(self, session: SignIn) -> str:
         """Return the page of the requests that wait for a person."""
-        asks = self._open_requests()
-        return self.render("waiting.html", asks=asks, session=session, is_approval=_is_approval)
+        asks, requests = self._open_requests()
+        return self.render("waiting.html", asks=asks, requests=requests, session=session, is_approval=_is_approval)
 
-    def _open_requests(self) -> list[ApprovalRequest | Question]:
+    def _open_requests(self) -> tuple[list[ApprovalRequest | Question], dict[str, str]]:
+        """Return the open requests to people, and the tasks' requests by id."""
         if self.supervisor is not None:
             status = self.supervisor.status()
-            return [*status.approvals, *status.questions]
+            requests = {task.task_id: task.request for task in status.tasks}
+            return [*status.approvals, *status.questions], requests
         with JournalReader.open(self.journal, pictures=False) as reader:
             unfinished_tasks = reader.page(TaskFilter(outcomes=frozenset({None})), limit=_MOST_READ).tasks
             histories = [history_of(reader.rows(line.id)) for line in unfinished_tasks]
-        return [ask for history in histories if history is not None for ask in history.waiting]
+        requests = {line.id: line.request for line in unfinished_tasks}
+        return [ask for history in histories if history is not None for ask in history.waiting], requests
 
     def health(self) -> str:
         """Return the page of the supervisor's health."""
@@ -178,11 +221,14 @@ class Pages:
         return next((task for task in self.supervisor.status().tasks if task.task_id == task_id), None)
 
     def picture(self, name: str) -> bytes:
-        """Read a picture by its digest.
+        """Read a picture of the journal or a page by its digest.
 
         Raises:
             HTTPException: If the journal has none.
         """
+        page = self._file_pages.picture(name)
+        if page is not None:
+            return page
         with JournalReader.open(self.journal, pictures=False) as reader:
             picture = reader.picture(bytes.fromhex(name))
         if picture is None:

@@ -24,6 +24,7 @@ from callboard.messages import UnknownTaskError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from callboard.console._file_changes import FileChange
     from callboard.console._task_view import EntryView, TaskView
     from callboard.history import TaskHistory
 
@@ -70,7 +71,13 @@ def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megab
 
 
 def _rendered(
-    history: TaskHistory, view: TaskView, contents: _Contents, changes: dict[str, str], now: float, *, markdown: bool
+    history: TaskHistory,
+    view: TaskView,
+    contents: _Contents,
+    changes: dict[str, FileChange],
+    now: float,
+    *,
+    markdown: bool,
 ) -> str:
     environment = templates(_code_span if markdown else _cut_shown, report=contents)
     if markdown:

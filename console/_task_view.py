@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from callboard.console._file_changes import changed_files
 from callboard.history import Tone, agent_label, lines_of, lines_of_reply, lines_of_result, step_checks, step_words
 from callboard.messages import (
     ApprovalRequest,
@@ -145,9 +146,7 @@ def task_view(history: TaskHistory, now: Timestamp, *, until: int | None = None,
     facts = _StepFacts(history)
     entries = [_entry_view(number, entry, facts) for number, entry in enumerate(history.entries[first:last], first + 1)]
     end = history.ended if history.ended is not None else now
-    result = history.result
-    files = [] if result is None else list(dict.fromkeys((*result.artifacts, *result.changed)))
-    return TaskView(history, runs, entries, first, max(0.001, end - history.submitted), files)
+    return TaskView(history, runs, entries, first, max(0.001, end - history.submitted), changed_files(history))
 
 
 def _runs(history: TaskHistory, now: Timestamp) -> list[RunView]:
@@ -305,19 +304,29 @@ def _entry_view(number: int, entry: Entry, facts: _StepFacts) -> EntryView:
 
 
 def _calls(record: StepRecord, verdicts: dict[str, list[str]]) -> Iterator[CallView]:
+    names = {control.id: control.name for control in record.observation.controls}
     for action, result in record.calls:
         _, *lines = lines_of_result(action, result)
         head = (f"{result.status.value}{', in doubt' if result.in_doubt else ''}", _tone(result))
         yield CallView(
             tool=result.tool,
             arguments=_arguments(action),
-            control="" if action is None or action.control is None else action.control.name or action.control.id,
+            control=_control_name(action, names),
             lines=(head, *lines),
             verdicts=tuple(verdicts.get(result.tool, ())),
             pictures=tuple(digest_of(picture) for picture in result.pictures),
         )
     for action in record.not_run:
-        yield CallView(action.tool, _arguments(action), "", (("not run yet", Tone.QUIET),), ())
+        yield CallView(
+            action.tool, _arguments(action), _control_name(action, names), (("not run yet", Tone.QUIET),), ()
+        )
+
+
+def _control_name(action: Action | None, names: dict[str, str]) -> str:
+    """Return the name of an action's control, or its id."""
+    if action is None or action.control is None:
+        return ""
+    return action.control.name or names.get(action.control.id) or action.control.id
 
 
 def _tone(result: CommandResult) -> Tone:

@@ -433,11 +433,20 @@ API = {
     "messages": (
         *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
         *("BlackboardView", "Budget", "Cause", "Check", "CheckResult", "CommandResult", "CommandType"),
-        *("ControlQuery", "ControlRef", "PageQuery", "Reading"),
+        *("ControlQuery", "ControlRef", "CrashedAgent", "DailyUsage", "PageQuery", "Reading"),
         *("HostAgentStatus", "Judge", "JudgeResult", "Limit"),
         *("LinuxAgentStatus", "MobileAgentStatus", "PlannedAction", "PolicyRule", "Question", "ResultStatus"),
         *("RunStatus", "Secret", "ServerHealth", "StepRecord", "SubtaskResult", "SupervisorHealth"),
-        *("SupervisorStatus", "TaskLimits", "TaskOrigin", "TaskProgress", "TaskStatus", "Usage", "Verdict"),
+        *(
+            "SupervisorStatus",
+            "TargetLease",
+            "TaskLimits",
+            "TaskOrigin",
+            "TaskProgress",
+            "TaskStatus",
+            "Usage",
+            "Verdict",
+        ),
     ),
 }
 """The public names of each public module."""

@@ -211,7 +211,7 @@ class FleetLink:
                 call=self._loop.call,
             )
             add_sink(served.see)
-            self._ends(served.claim(), None)
+            self._ends(served.state.claim(), None)
             self._served = served
             self._start(served.run)
 
@@ -231,7 +231,7 @@ class FleetLink:
 
     async def _leave(self) -> None:
         if self._served is not None and self._engine.is_connected:
-            await self._served.leave()
+            await self._served.state.leave()
         if self._engine.is_open:
             await self._engine.close()
 

@@ -412,13 +412,16 @@ class NatsEngine:
             reader = await StreamReader.begin(
                 self._jetstream, _stream_of(bucket), subject, DeliverPolicy.LAST_PER_SUBJECT
             )
+        ending = asyncio.ensure_future(self._reconnected.wait())
+        ending.add_done_callback(lambda _: reader.stop())  # the server does not know its requests any more
         try:
             async for message in reader.read_pending():
                 yield _entry_of(bucket, message)
             yield None
             while True:
-                yield _entry_of(bucket, await apart(reader.next_message(), self._reconnected))
+                yield _entry_of(bucket, await reader.next_message())
         finally:
+            ending.cancel()
             await reader.end()
 
     async def store(self, path: Path, owner: str, reader: str = "") -> StoredFile:

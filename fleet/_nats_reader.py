@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import secrets
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nats.errors import Error as NatsError
 from nats.errors import TimeoutError as NoWorkError
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, Header
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
     from nats.js import JetStreamContext
+    from nats.js.api import ConsumerInfo
 
 _T = TypeVar("_T")
 _BATCH = 64
@@ -25,6 +27,8 @@ _ANSWER_SECONDS = 5.0
 _IDLE_SECONDS = 300.0
 """The time after which the server forgets a reader that asks for no more."""
 FETCH_SECONDS = 30.0
+_EXPIRED = "408"
+"""The status of a request whose time is over."""
 
 
 class JetStream(NamedTuple):
@@ -43,14 +47,16 @@ class StreamReader:
     another one, so that the permissions of a machine limit the subjects that it reads.
     """
 
-    def __init__(
-        self, stream: JetStream, deletion: str, subscription: JetStreamContext.PullSubscription, pending: int
-    ) -> None:
+    def __init__(self, stream: JetStream, consumer: ConsumerInfo) -> None:
         self._stream = stream
-        self._deletion = deletion
-        self._subscription = subscription
-        self.pending = pending
-        """The messages that are there and not yet read."""
+        self._name = f"{consumer.stream_name}.{consumer.name}"
+        self._inbox = stream.client.new_inbox()
+        self._messages: asyncio.Queue[Msg | None] = asyncio.Queue()
+        self._subscription: Subscription
+        self._asked = 0
+        """The number of messages that the server may still send without another request."""
+        self._pending = consumer.num_pending or 0
+        """The number of messages that are there and not yet read."""
 
     @classmethod
     async def begin(cls, stream: JetStream, name: str, subject: str, policy: DeliverPolicy) -> StreamReader:
@@ -64,10 +70,9 @@ class StreamReader:
             mem_storage=True,
             num_replicas=1,
         )
-        info = await stream.context.add_consumer(name, config)
-        subscription = await stream.context.pull_subscribe_bind(info.name, name)
-        deletion = f"{stream.api}.CONSUMER.DELETE.{name}.{info.name}"
-        return cls(stream, deletion, subscription, info.num_pending or 0)
+        reader = cls(stream, await stream.context.add_consumer(name, config))
+        reader._subscription = await stream.client.subscribe(reader._inbox, cb=reader._messages.put)
+        return reader
 
     async def read_pending(self) -> AsyncIterator[Msg]:
         """Yield the messages that are there.
@@ -75,33 +80,53 @@ class StreamReader:
         Raises:
             NoWorkError: If they do not come.
         """
-        while self.pending:
-            fetching = self._subscription.fetch(min(self.pending, _BATCH), timeout=_ANSWER_SECONDS)
-            for message in await apart(fetching):
-                self.pending = message.metadata.num_pending
-                yield message
+        while self._pending:
+            message = await self._next_message(_ANSWER_SECONDS)
+            self._pending = message.metadata.num_pending
+            yield message
 
     async def next_message(self) -> Msg:
         """Wait for one more message.
 
         Raises:
-            NoWorkError: If the server has forgotten this reader.
+            NoWorkError: If the server has forgotten this reader, or `stop` was called.
         """
+        return await self._next_message(FETCH_SECONDS + _ANSWER_SECONDS)
+
+    async def _next_message(self, seconds: float) -> Msg:
         while True:
-            begin = time.monotonic()
+            if not self._asked:
+                await self._ask()
             try:
-                (message,) = await self._subscription.fetch(1, timeout=FETCH_SECONDS)
-            except NoWorkError:
-                if time.monotonic() < begin + FETCH_SECONDS / 2:  # it was refused
-                    raise
-            else:
+                async with asyncio.timeout(seconds):
+                    message = await self._messages.get()
+            except TimeoutError:
+                raise NoWorkError from None
+            if message is None:
+                raise NoWorkError
+            if message.subject != self._inbox:
+                self._asked -= 1
                 return message
+            if (message.headers or {}).get(Header.STATUS) != _EXPIRED:
+                raise NoWorkError
+            self._asked = 0
+
+    async def _ask(self) -> None:
+        """Ask for the next messages: one request for many."""
+        request = {"batch": _BATCH, "expires": int(FETCH_SECONDS * 1e9)}
+        subject = f"{self._stream.api}.CONSUMER.MSG.NEXT.{self._name}"
+        await self._stream.client.publish(subject, json.dumps(request).encode(), reply=self._inbox)
+        self._asked = _BATCH
+
+    def stop(self) -> None:
+        """End the wait for a message."""
+        self._messages.put_nowait(None)
 
     async def end(self) -> None:
         """Delete the consumer, without waiting for it."""
         with contextlib.suppress(NatsError, OSError):  # the connection is gone: the server forgets it by itself
             await self._subscription.unsubscribe()
-            await self._stream.client.publish(self._deletion)
+            await self._stream.client.publish(f"{self._stream.api}.CONSUMER.DELETE.{self._name}")
 
 
 async def apart(work: Coroutine[Any, Any, _T], end: asyncio.Event | None = None) -> _T:

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.metadata
-import time
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakValueDictionary
 
 from callboard.config import HostLog
 from callboard.fleet._claims import refuse_claimed, start_claimed
 from callboard.fleet._engine import Bucket, DamagedFileError, EngineAwayError
-from callboard.fleet._machines import TARGETS
-from callboard.fleet._narrowed_orders import check_sender, is_foreign_id, matches, narrowed, refused_targets
+from callboard.fleet._narrowed_orders import check_sender, is_foreign_id, narrowed, refused_targets
 from callboard.fleet._obedience import Obedience
+from callboard.fleet._own_state import OwnState
 from callboard.fleet._repeated_calls import in_background, repeat
 from callboard.fleet._settled_requests import SettledRequests
+from callboard.fleet._submitter_signals import SubmitterSignals
 from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
     BEAT_SECONDS,
     ApprovalThere,
-    MachineState,
-    MachineTargets,
     RequestsOfTask,
     TaskSignals,
     WorkOrder,
     WorkResult,
     discard_packed,
     pack,
-    signals_key,
+    submitter_of,
     task_id_in,
     told_key,
     unpack,
@@ -41,7 +38,6 @@ from callboard.messages import (
     EventName,
     JournalError,
     Outcome,
-    SettingsError,
     SupervisorStoppedError,
     TaskResult,
     UnknownTaskError,
@@ -53,7 +49,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.client import TaskHandle
     from callboard.config import Settings
-    from callboard.fleet._engine import BucketEntry, Delivery, FleetEngine
+    from callboard.fleet._engine import Delivery, FleetEngine
     from callboard.fleet._obedience import Submitting
     from callboard.fleet._own_name import OwnName
     from callboard.fleet._task_files import TaskFiles
@@ -114,7 +110,6 @@ class ServedWork:
         self._own_name = own_name
         self._name = own_name.name
         self._submitting = submitting
-        self._targets = targets
         self._files = files
         self._settings = settings
         self._approvals_here = settings.fleet.approvals == "here"
@@ -126,19 +121,15 @@ class ServedWork:
         """The ids of all tasks of other machines that have begun here, and are not over."""
         self._asked: dict[str, asyncio.Event] = {}
         """Events that are set when other requests of a task may be open, by its id."""
-        self._signals_of: dict[str, asyncio.Queue[BucketEntry]] = {}
-        """The words of submitters that are still to be done, by the keys of their tasks."""
-        self._signals_read: dict[str, int] = {}
-        """The revisions that were read of them."""
+        self._signals = SubmitterSignals(engine, own_name.name)
         self._held_works: set[asyncio.Task[Any]] = set()
         """The work that is paused, and has not begun."""
         self._begin_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The locks that are held while a task is begun, by its target."""
         self._taking = asyncio.Lock()
         """Held while a piece of work is begun."""
-        self._is_draining = False
-        self._beat = int(time.time())
-        self._published: tuple[Target, ...] | None = None
+        self.state = OwnState(engine, own_name, settings, targets, lambda: len(self._works))
+        """Tells the other machines of this one."""
 
     def see(self, fact: Fact) -> None:
         """Take note of an event of this supervisor, on any thread."""
@@ -151,11 +142,6 @@ class ServedWork:
             event.set()
             self._settled.add(fact)
 
-    @property
-    def running(self) -> int:
-        """The number of tasks of other machines that are not over here."""
-        return len(self._works)
-
     async def run(self) -> None:
         """Do the work of other machines, until it is cancelled."""
         try:
@@ -163,34 +149,19 @@ class ServedWork:
                 for handle in await asyncio.to_thread(self._submitting.pending):
                     if handle.task.origin is not None:
                         self._begin(handle.task, self._resume(handle.task))
-                group.create_task(self._publish())
-                group.create_task(self._watch_signals())
+                group.create_task(self.state.publish())
+                group.create_task(self._signals.watch())
                 group.create_task(self._receive())
         finally:
             for work in self._works.values():
                 work.cancel()
-
-    async def claim(self) -> None:
-        """Take the name of this machine.
-
-        Without the engine, it is taken later.
-
-        Raises:
-            SettingsError: If another machine has it.
-        """
-        with contextlib.suppress(EngineAwayError):
-            while not self._own_name.is_held.is_set():
-                await self._publish_state()
-                if self._own_name.taken:
-                    raise SettingsError(self._own_name.taken)
-                await asyncio.sleep(0 if self._own_name.is_held.is_set() else BEAT_SECONDS / 4)
 
     async def drain(self) -> None:
         """Begin no more work, and wait for the begun.
 
         Work that is paused, and has not begun, is given back.
         """
-        self._is_draining = True
+        self.state.is_draining = True
         async with self._taking:  # work that is begun just now
             pass
         for work in tuple(self._held_works):
@@ -198,70 +169,17 @@ class ServedWork:
         while self._works:
             await asyncio.wait(tuple(self._works.values()))
 
-    async def leave(self) -> None:
-        """Tell the other machines that this one was stopped."""
-        if self._own_name.is_held.is_set():
-            with contextlib.suppress(EngineAwayError):
-                await self._publish_state(left=True)
-
-    async def _publish(self) -> None:
-        """Repeat this machine's state, and tell its targets when they change."""
-        while True:
-            with contextlib.suppress(EngineAwayError):
-                await self._publish_state()
-                if self._own_name.is_held.is_set():
-                    await self._publish_targets()
-                else:
-                    self._published = None
-            await asyncio.sleep(BEAT_SECONDS)
-
-    async def _publish_state(self, *, left: bool = False) -> None:
-        self._beat += 1
-        state = MachineState(
-            callboard=importlib.metadata.version("callboard"),
-            identity=self._own_name.identity,
-            since=self._own_name.since,
-            beat=self._beat,
-            at=time.time(),
-            running=self.running,
-            slots=self._settings.fleet.slots,
-            draining=self._is_draining,
-            left=left,
-        )
-        await self._own_name.beat(state)
-
-    async def _publish_targets(self) -> None:
-        targets = await asyncio.to_thread(self._offered)
-        if targets != self._published:
-            body = await pack(
-                self._engine,
-                MachineTargets(
-                    machine=self._name,
-                    targets=targets,
-                    labels=self._settings.fleet.labels,
-                    takes_any=self._settings.fleet.accept.offers_all,
-                ),
-                self._name,
-            )
-            await self._engine.put(Bucket.MACHINES, f"{self._name}.{TARGETS}", body)
-            self._published = targets
-
-    def _offered(self) -> tuple[Target, ...]:
-        """Return the targets that other machines may give work. May block."""
-        patterns = self._settings.fleet.accept.targets
-        return tuple(target for target in self._targets() if matches(target.id, patterns))
-
     async def _receive(self) -> None:
         """Take work from the queue, in its order and one by one.
 
         As much is done at once as there are slots.
         """
-        while not self._is_draining:
+        while not self.state.is_draining:
             await self._slots.acquire()
             work: asyncio.Task[None] | None = None
             try:
                 delivery = await self._received()
-                if self._is_draining:  # since the wait for it began
+                if self.state.is_draining:  # since the wait for it began
                     with contextlib.suppress(EngineAwayError):  # it is delivered again in any case
                         await delivery.give_back()
                     return
@@ -311,7 +229,7 @@ class ServedWork:
             if claim is None:
                 await self._done(delivery)
                 return None
-        work = self._begin(task, self._do_ordered(order, claim, await self._signals(task)))
+        work = self._begin(task, self._do_ordered(order, claim, await self._signals.read(task)))
         in_background(self._finish_with(work, delivery, order))
         return work
 
@@ -343,16 +261,16 @@ class ServedWork:
         """
         work = asyncio.current_task()
         while signals.paused and signals.cancel is None:
-            if self._is_draining or work is None:
+            if self.state.is_draining or work is None:
                 raise asyncio.CancelledError
             self._held_works.add(work)
             try:
-                entry = await self._newer_signals(task)
+                newer_signals = await self._signals.newer(task)
             finally:
                 self._held_works.discard(work)
-            if entry.value is None:
+            if newer_signals is None:
                 return signals.model_copy(update={"cancel": _GIVEN_UP})
-            signals = TaskSignals.model_validate_json(entry.value)
+            signals = newer_signals
         return signals
 
     async def _ordered(self, delivery: Delivery) -> WorkOrder | None:
@@ -395,7 +313,7 @@ class ServedWork:
         task = order.task
         try:
             accepted_task = await self._accepted(task)
-            paths = await self._files.take_in(sent_by(order.files, _submitter(task), task.id), task.id)
+            paths = await self._files.take_in(sent_by(order.files, submitter_of(task), task.id), task.id)
         except SupervisorStoppedError:
             raise
         except (CallboardError, ValueError, OSError) as error:
@@ -416,9 +334,9 @@ class ServedWork:
 
         These are waits for other work and for files.
         """
-        if self._signals_of[self._signals_key(task)].empty():  # the watch has nothing new
+        if not self._signals.has_news(task):
             return signals
-        last = await self._signals(task)
+        last = await self._signals.read(task)
         if last is None:
             return None if signals is None else signals.model_copy(update={"cancel": _GIVEN_UP})
         return await self._resumed(task, last)
@@ -445,9 +363,9 @@ class ServedWork:
         Raises:
             ValueError: If this machine does not accept it.
         """
-        task = narrowed(task, _submitter(task), self._settings)
+        task = narrowed(task, submitter_of(task), self._settings)
         if not self._settings.fleet.accept.offers_all:
-            offered = await asyncio.to_thread(self._offered)
+            offered = await asyncio.to_thread(self.state.offered)
             if reason := refused_targets(task, {target.id for target in offered}):
                 raise ValueError(reason)
         return task
@@ -464,7 +382,7 @@ class ServedWork:
         """
         if result.outcome is Outcome.FAILED:
             reasons = "; ".join(cause.reason for cause in result.causes)
-            _log.warning("work from the machine %s is refused: %s", _submitter(task), reasons)
+            _log.warning("work from the machine %s is refused: %s", submitter_of(task), reasons)
         if claim is None or result.outcome is not Outcome.FAILED:
             await self._publish_result(task, result)
         else:
@@ -483,14 +401,13 @@ class ServedWork:
         self._forget(task)
         error = None if work.cancelled() else work.exception()
         if error is not None and not isinstance(error, SupervisorStoppedError):
-            _log.error("the end of %s can't be told to the machine %s: %s", task.id, _submitter(task), error)
+            _log.error("the end of %s can't be told to the machine %s: %s", task.id, submitter_of(task), error)
 
     def _forget(self, task: Task) -> None:
         self.task_ids.discard(task.id)
         self._asked.pop(task.id, None)
         self._settled.forget(task.id)
-        self._signals_of.pop(self._signals_key(task), None)
-        self._signals_read.pop(self._signals_key(task), None)
+        self._signals.forget(task)
 
     async def _finish_with(self, work: asyncio.Task[None], delivery: Delivery, order: WorkOrder) -> None:
         """Keep a delivery while its work goes on, then remove it."""
@@ -498,7 +415,7 @@ class ServedWork:
             if not (await asyncio.wait({work}, timeout=BEAT_SECONDS))[0]:
                 with contextlib.suppress(EngineAwayError):
                     await delivery.keep()
-        if work.cancelled() and self._is_draining:
+        if work.cancelled() and self.state.is_draining:
             with contextlib.suppress(EngineAwayError):
                 await delivery.give_back()
         elif not work.cancelled() and work.exception() is None:
@@ -524,7 +441,7 @@ class ServedWork:
         """
         self._asked[task.id].set()  # it may have asked something
         handle = await asyncio.to_thread(self._submitting.handle, task.id)
-        signals = await self._signals(task)
+        signals = await self._signals.read(task)
         if signals is not None and signals.cancel is not None:
             await asyncio.to_thread(handle.cancel, signals.cancel)
         await asyncio.to_thread(self._submitting.confirm, task.id)
@@ -545,58 +462,24 @@ class ServedWork:
         await self._publish_result(task, result)
 
     async def _publish_result(self, task: Task, result: TaskResult) -> None:
-        files = await self._files.send(result.artifacts, task.id, _submitter(task))
+        files = await self._files.send(result.artifacts, task.id, submitter_of(task))
         await self._put(Bucket.RESULTS, task, WorkResult(result=result, files=files, settled=self._settled.of(task.id)))
 
     async def _put(self, bucket: Bucket, task: Task, value: Value) -> bytes:
         """Tell a submitter something, and return its encoded form."""
-        body = await repeat(lambda: pack(self._engine, value, task.id, _submitter(task)))
+        body = await repeat(lambda: pack(self._engine, value, task.id, submitter_of(task)))
         await repeat(lambda: self._engine.put(bucket, self._told_key(task), body))
         return body
 
-    async def _signals(self, task: Task) -> TaskSignals | None:
-        """Return the words of the submitter; None once it has the result.
-
-        Its words from now on are kept until they are done.
-        """
-        self._signals_of.setdefault(self._signals_key(task), asyncio.Queue())
-        entry = await repeat(lambda: self._engine.get(Bucket.SIGNALS, self._signals_key(task)))
-        if entry is None or entry.value is None:
-            return None
-        self._signals_read[self._signals_key(task)] = entry.revision
-        return TaskSignals.model_validate_json(entry.value)
-
-    async def _newer_signals(self, task: Task) -> BucketEntry:
-        """Wait for a newer word of a submitter.
-
-        The watch may come later to one that was read.
-        """
-        key = self._signals_key(task)
-        while True:
-            entry = await self._signals_of[key].get()
-            if entry.revision > self._signals_read.get(key, 0):
-                return entry
-
-    async def _watch_signals(self) -> None:
-        """Take the words of submitters.
-
-        One watch serves all tasks, since it begins with every entry that there is.
-        """
-        while True:
-            async for entry in self._engine.watch(Bucket.SIGNALS, self._name):
-                if entry is not None and entry.key in self._signals_of:
-                    self._signals_of[entry.key].put_nowait(entry)
-            await asyncio.sleep(BEAT_SECONDS / 2)  # the server was not reached yet
-
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any], signals: TaskSignals | None) -> None:
         """Follow the words of a submitter, also the earlier ones."""
-        obey = Obedience(self._submitting, handle, _submitter(task), approvals_here=self._approvals_here)
+        obey = Obedience(self._submitting, handle, submitter_of(task), approvals_here=self._approvals_here)
         if signals is not None:
             await asyncio.to_thread(obey.follow, signals)
         while True:
-            entry = await self._newer_signals(task)
-            if entry.value is not None:
-                await asyncio.to_thread(obey.follow, TaskSignals.model_validate_json(entry.value))
+            newer_signals = await self._signals.newer(task)
+            if newer_signals is not None:
+                await asyncio.to_thread(obey.follow, newer_signals)
 
     async def _publish_requests(self, task: Task, handle: TaskHandle[Any]) -> None:
         """Tell the submitter the requests to people."""
@@ -623,10 +506,7 @@ class ServedWork:
         )
 
     def _told_key(self, task: Task) -> str:
-        return told_key(_submitter(task), self._name, task.id)
-
-    def _signals_key(self, task: Task) -> str:
-        return signals_key(self._name, _submitter(task), task.id)
+        return told_key(submitter_of(task), self._name, task.id)
 
 
 def _is_same_work(earlier_task: Task, task: Task) -> bool:
@@ -638,10 +518,6 @@ def _is_same_work(earlier_task: Task, task: Task) -> bool:
     if first is None or second is None:
         return False
     return (first.submitter, first.run_id) == (second.submitter, second.run_id)
-
-
-def _submitter(task: Task) -> str:
-    return "" if task.origin is None else task.origin.submitter
 
 
 def _not_begun(task: Task, outcome: Outcome, *causes: Cause) -> TaskResult:

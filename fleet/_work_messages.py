@@ -167,6 +167,11 @@ MOST_INLINE = 200_000
 _AS_FILE = b"file:"
 
 
+def submitter_of(task: Task) -> str:
+    """Return the machine that sent a task; empty for none."""
+    return "" if task.origin is None else task.origin.submitter
+
+
 def told_key(submitter: str, machine: str, task_id: str) -> str:
     """Return the key of a machine's words and claim to a task."""
     return f"{submitter}.{machine}.{task_id}"

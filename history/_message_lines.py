@@ -113,7 +113,7 @@ def lines_of(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one m
             yield asked(message), Tone.PLAIN
         case ApprovalRequest():
             yield f"asks for approval: {message.reason}", Tone.WAITING
-            yield from ((called(action), Tone.PLAIN) for action in message.actions)
+            yield from ((called(action, control_of(message, action)), Tone.PLAIN) for action in message.actions)
         case Cancel():
             subtask = number_of(message.run_id)
             yield f"{f'subtask {subtask} ' if subtask else ''}is stopped: {message.reason}", Tone.BAD
@@ -190,9 +190,10 @@ def lines_of_result(action: Action | None, result: CommandResult) -> Iterator[Li
         yield f"  {_short(result.value)}", Tone.QUIET
 
 
-def called(action: Action) -> str:
-    """Describe a call in one line."""
-    on = f" on {action.control.name or action.control.id}" if action.control is not None else ""
+def called(action: Action, control: Control | None = None) -> str:
+    """Describe a call in one line, with the control that was shown."""
+    shown = control or action.control
+    on = f" on {shown.name or shown.id}" if shown is not None else ""
     return f"{action.tool}{on} {_short(action.arguments)}"
 
 

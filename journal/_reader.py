@@ -103,6 +103,16 @@ class JournalReader:
         with self._tasks() as tasks:
             return tasks.all()
 
+    def ids(self, beginning: str = "") -> tuple[str, ...]:
+        """List the ids of tasks with a beginning, as they were submitted."""
+        with self._tasks() as tasks:
+            return tasks.ids(beginning)
+
+    def unfinished_ids(self) -> tuple[str, ...]:
+        """List the ids of unfinished tasks, as they were submitted."""
+        with self._tasks() as tasks:
+            return tasks.unfinished_ids()
+
     def page(self, tasks: TaskFilter = ALL_TASKS, *, before: int | None = None, limit: int = 50) -> TaskPage:
         """List the newest tasks that match, newest first.
 

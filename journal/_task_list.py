@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,8 @@ SELECT tasks.number, id, request, session, submitted, ended, outcome, (
     FROM rows WHERE task = tasks.id AND kind = 'task' ORDER BY rows.id LIMIT 1
 )"""
 _TASKS = f"{_LINE} FROM tasks ORDER BY number"
+_IDS = "SELECT id FROM tasks WHERE id >= :first AND id < :last ORDER BY number"
+_UNFINISHED_IDS = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _OUTCOMES = "SELECT outcome, count(*) FROM tasks GROUP BY outcome"
 _FIRST = "SELECT min(+number) FROM tasks WHERE submitted >= ?"
 _LAST = "SELECT max(+number) FROM tasks WHERE submitted < ?"
@@ -154,6 +157,15 @@ class TaskList:
     def all(self) -> tuple[TaskLine, ...]:
         """List all tasks, in the order of their submission."""
         return tuple(_line(*columns) for _, *columns in self._connection.execute(_TASKS).fetchall())
+
+    def ids(self, beginning: str) -> tuple[str, ...]:
+        """List the ids with a beginning, in the order of submission."""
+        bounds = {"first": beginning, "last": f"{beginning}{chr(sys.maxunicode)}"}
+        return tuple(task_id for (task_id,) in self._connection.execute(_IDS, bounds))
+
+    def unfinished_ids(self) -> tuple[str, ...]:
+        """List the ids of unfinished tasks, in the order of submission."""
+        return tuple(task_id for (task_id,) in self._connection.execute(_UNFINISHED_IDS))
 
     def outcomes(self) -> dict[Outcome | None, int]:
         """Count the tasks of each outcome; None stands for unfinished tasks."""

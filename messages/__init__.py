@@ -143,10 +143,13 @@ from callboard.messages._person import (
 from callboard.messages._plan_order import has_order, numbers_before
 from callboard.messages._remote_work import MachineName, RemoteEnded, TaskOrigin
 from callboard.messages._status import (
+    CrashedAgent,
+    DailyUsage,
     RunStatus,
     ServerHealth,
     SupervisorHealth,
     SupervisorStatus,
+    TargetLease,
     TaskProgress,
     TaskStatus,
 )
@@ -255,6 +258,8 @@ __all__ = [
     "ControlQuery",
     "ControlRef",
     "Coverage",
+    "CrashedAgent",
+    "DailyUsage",
     "Decided",
     "Decision",
     "DocumentedFields",
@@ -350,6 +355,7 @@ __all__ = [
     "SupervisorStoppedError",
     "Target",
     "TargetKind",
+    "TargetLease",
     "Task",
     "TaskForgotten",
     "TaskId",

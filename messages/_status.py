@@ -35,6 +35,38 @@ class TaskStatus(Value):
     it."""
 
 
+class TargetLease(Value):
+    """A target in use, and the queue for it."""
+
+    group: str
+    """The address of the target's agent, or the name of targets that only one agent may use at once."""
+    agent: Address
+    """The agent that has it; empty while it is handed on."""
+    waiting: tuple[Address, ...] = ()
+    """The agents that wait for it, in their order."""
+
+
+class CrashedAgent(Value):
+    """An agent that crashed within `supervision.period`."""
+
+    agent: Address
+    crashes: int = Field(ge=1)
+    """Its crashes; each is followed by a restart, until there are more than `supervision.intensity`."""
+    error: str
+    """The class of the last one's error; the event `agent.crashed` has its causes, redacted."""
+
+
+class DailyUsage(Value):
+    """The usage of a daily budget on the present day in UTC."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    """The labels of the tasks that it counts; empty for all tasks."""
+    limits: dict[str, float]
+    """The limit of each limited kind, with the extensions that people granted."""
+    used: dict[str, float]
+    """The amount used or reserved of each limited kind."""
+
+
 class SupervisorStatus(Message):
     """Running and waiting work, and unusable targets."""
 
@@ -48,6 +80,9 @@ class SupervisorStatus(Message):
     approvals: tuple[ApprovalRequest, ...] = ()
     """Approvals that wait for a person."""
     questions: tuple[Question, ...] = ()
+    leases: tuple[TargetLease, ...] = ()
+    """The targets in use."""
+    crashed_agents: tuple[CrashedAgent, ...] = ()
     ended_tasks: int = Field(default=0, ge=0)
 
 
@@ -106,6 +141,12 @@ class SupervisorHealth(Message):
     """Subtasks and rounds that wait for their targets."""
     requests: int = Field(default=0, ge=0)
     """Approvals and questions that wait for a person."""
+    leases: tuple[TargetLease, ...] = ()
+    """The targets in use."""
+    crashed_agents: tuple[CrashedAgent, ...] = ()
+    """The agents that crashed lately."""
+    budgets: tuple[DailyUsage, ...] = ()
+    """The daily budgets of the settings, in their order."""
 
     @property
     def ok(self) -> bool:

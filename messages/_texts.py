@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _UNSEEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+    r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Control characters, marks of direction, invisible characters, and halves of surrogate pairs."""
+"""Control characters, separators of lines, marks of direction, characters without a shape, halves of surrogate pairs.
+
+Format characters with a shape, such as Arabic number signs, stay, and so do the last two variation selectors, which
+choose between the two styles of a symbol.
+"""
 
 
 def each_text(

@@ -86,6 +86,14 @@ NoInput = Annotated[
     bool,
     typer.Option("--no-input", help="Never ask: reject requests for approval, and tell agents that no person answers."),
 ]
+WithConsole = Annotated[
+    bool,
+    typer.Option(
+        "--console",
+        help="Show the work in the browser, too, and answer there. The console stays until Ctrl-C after the work has "
+        "ended. It needs a journal.",
+    ),
+]
 Abandon = Annotated[
     bool,
     typer.Option(
@@ -243,14 +251,7 @@ def run(
     log: Log = False,
     log_file: LogFile = None,
     abandon: Abandon = False,
-    with_console: Annotated[
-        bool,
-        typer.Option(
-            "--console",
-            help="Show the task in the browser, too, and answer there. The console stays until Ctrl-C after the task "
-            "has ended. It needs a journal.",
-        ),
-    ] = False,
+    with_console: WithConsole = False,
 ) -> None:
     """Run a task, and show its progress.
 
@@ -359,6 +360,7 @@ def resume(
             help="Cancel the tasks, and do not wait for other machines of the fleet; what they did is in doubt.",
         ),
     ] = False,
+    with_console: WithConsole = False,
 ) -> None:
     """Resume the unfinished tasks of a journal.
 
@@ -370,7 +372,7 @@ def resume(
     Ctrl-C cancels the tasks; a second one exits immediately. The exit code is that
     of the first task that did not finish.
     """
-    who = _who(yes=yes, no_input=no_input, as_json=as_json)
+    who = _who(yes=yes, no_input=no_input, as_json=as_json, has_console=with_console)
     console = parts.terminal(quiet=as_json)
     with mistakes():
         models = models_of(model or ())
@@ -379,24 +381,24 @@ def resume(
             parts.print_head(console, resumed.task, None, "")
         if not histories:
             console.print("nothing to resume: the journal has no unfinished task")
-        results = []
-        if histories:
-            with (
-                parts.with_resume_hint(parts.resume_command(path, journal, models)),
-                callboard.Supervisor.start(settings) as supervisor,
-            ):
-                warn(supervisor.warnings)
-                stage = _stage(console, who, log=log, abandon=abandon)
-                results = parts.resume_tasks(supervisor, histories, stage, cancel=abandon)
-        journal_path = parts.named_journal(settings, path or parts.settings_at(None), journal)
-        for task, result in zip((resumed.task for resumed in histories), results, strict=True):
-            undo, history = (
-                parts.undo_command(task, result, journal_path),
-                parts.task_command("show", task.id, journal_path),
-            )
-            parts.print_result(console, result, undo, history=history)
-        if as_json:
-            typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
+            if as_json:
+                typer.echo("[]")
+            return
+        with (
+            parts.with_resume_hint(parts.resume_command(path, journal, models)),
+            callboard.Supervisor.start(settings) as supervisor,
+            parts.console_of(supervisor, stays=with_console),
+        ):
+            warn(supervisor.warnings)
+            stage = _stage(console, who, log=log, abandon=abandon)
+            results = parts.resume_tasks(supervisor, histories, stage, cancel=abandon)
+            journal_path = parts.named_journal(settings, path or parts.settings_at(None), journal)
+            for resumed, result in zip(histories, results, strict=True):
+                undo = parts.undo_command(resumed.task, result, journal_path)
+                history = parts.task_command("show", resumed.task.id, journal_path)
+                parts.print_result(console, result, undo, history=history)
+            if as_json:
+                typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
         raise typer.Exit(next(filter(None, map(parts.exit_code, results)), 0))
 
 

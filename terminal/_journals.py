@@ -42,6 +42,9 @@ SETTINGS_SUFFIXES = {".yaml", ".yml"}
 _NAMED = 10
 """The number of tasks that an error message names."""
 
+_COMPARED = 1_000
+"""The number of newest tasks whose ids are compared with an unknown one."""
+
 _PAGE = 500
 """The number of tasks that are read at once."""
 
@@ -240,10 +243,11 @@ def holder_text(reader: JournalReader) -> str:
 
 def find_task(reader: JournalReader, task_id: str) -> str:
     """Find the id of a task by its beginning."""
-    known_ids = [task.id for task in reader.tasks()]
-    matches = [task_id] if task_id in known_ids else [full_id for full_id in known_ids if full_id.startswith(task_id)]
+    matches = reader.ids(task_id)
+    if task_id in matches:
+        return task_id
     if len(matches) != 1:
-        fail(_unknown(reader.path, task_id, matches or known_ids, ambiguous=bool(matches)))
+        fail(_unknown(reader.path, task_id, matches or reader.ids()[-_COMPARED:], ambiguous=bool(matches)))
     return matches[0]
 
 
@@ -317,7 +321,7 @@ def task_ids(incomplete: str) -> list[str]:
         if journal is None:
             return []
         with JournalReader.open(journal) as reader:
-            ids = [task.id for task in reader.tasks()]
+            ids = reader.ids(incomplete)
     except (CallboardError, OSError):  # completion has no place for errors; the command itself reports them
         return []
-    return [task_id for task_id in reversed(ids) if task_id.startswith(incomplete) and _ID.fullmatch(task_id)]
+    return [task_id for task_id in reversed(ids) if _ID.fullmatch(task_id)]

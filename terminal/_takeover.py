@@ -32,9 +32,8 @@ from callboard.terminal._journals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from callboard.journal import TaskLine
     from callboard.terminal._people import Attendance
 
 
@@ -57,7 +56,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     if not journal.is_file() or journal.stat().st_size:  # an empty file has no tasks
         with JournalReader.open(journal) as reader:
             _check_free(reader)
-            unfinished = _unfinished(reader.tasks())
+            unfinished = reader.unfinished_ids()
             histories = [history for task_id in unfinished if (history := history_of(reader.rows(task_id))) is not None]
     for history in histories:
         _check_can_go_on(history, settings, who)
@@ -110,33 +109,29 @@ def known_ids(settings: Settings, file: Path | None = None) -> frozenset[str]:
         return frozenset()
     with JournalReader.open(journal) as reader:
         _check_free(reader)
-        tasks = reader.tasks()
-    if unfinished := _unfinished(tasks):
+        ids, unfinished = reader.ids(), reader.unfinished_ids()
+    if unfinished:
         resume = resume_command(file or Path("SETTINGS.yaml"), journal)
         fail(
             f"the journal {journal} has unfinished tasks: {', '.join(unfinished)}; "
             "use another journal (--journal FILE), or resume them first"
             f"{' with the settings of their run' if file is None else ''}: {resume}"
         )
-    return frozenset(task.id for task in tasks)
+    return frozenset(ids)
 
 
-def left_in(journal: Path | None) -> list[str]:
+def left_in(journal: Path | None) -> tuple[str, ...]:
     """List the unfinished tasks of a journal that no process has open.
 
     Empty if it can't be read.
     """
     if journal is None or not journal.is_file() or not journal.stat().st_size:
-        return []
+        return ()
     try:
         with JournalReader.open(journal) as reader:
-            return [] if reader.holder() else _unfinished(reader.tasks())
+            return () if reader.holder() else reader.unfinished_ids()
     except JournalError:  # a run on a copy does not use it
-        return []
-
-
-def _unfinished(tasks: Iterable[TaskLine]) -> list[str]:
-    return [task.id for task in tasks if task.ended is None]
+        return ()
 
 
 def _check_free(reader: JournalReader) -> None:

@@ -29,7 +29,7 @@ def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence
     """
     with JournalReader.open(journal_at(path)) as reader:
         full_id = find_task(reader, task_id)
-        is_over = next(task.ended is not None for task in reader.tasks() if task.id == full_id)
+        is_over = full_id not in reader.unfinished_ids()
         if not is_over and (held := holder_text(reader)):
             fail(f"{full_id} is not over, and {held}: cancel it first, or wait for its end")
         done = undo(reader.rows(full_id, events=False), Versions(reader.path), full_id, files)

@@ -211,6 +211,7 @@ class Root(ScheduledActor):
             task_end=task_end,
             groups=groups,
         )
+        self._restarts = Restarts(clock, settings.supervision)
         agent_restarts = AgentRestarts(
             post=post,
             tasks=tasks,
@@ -219,7 +220,7 @@ class Root(ScheduledActor):
             clock=clock,
             children=children,
             recorder=recorder,
-            restarts=Restarts(clock, settings.supervision),
+            restarts=self._restarts,
             handover=handover,
             run_endings=run_endings,
         )
@@ -332,6 +333,8 @@ class Root(ScheduledActor):
             abandoned=self._leases.abandoned,
             approvals=self._open_requests.approvals,
             questions=self._open_requests.questions,
+            leases=self._leases.leases,
+            crashed_agents=self._restarts.crashed_agents(),
             ended_tasks=self._tasks.ended,
         )
 

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.messages import TargetLease
+
 if TYPE_CHECKING:
     from callboard.actors.runtime import Leases
     from callboard.messages import Assign
@@ -152,6 +154,14 @@ class LeaseBook:
         """Remove an assignment from its queue."""
         slot = self._slots.get(lease_key(assign), _Slot())
         slot.queue = collections.deque(waiting for waiting in slot.queue if waiting.assign.run_id != assign.run_id)
+
+    @property
+    def leases(self) -> tuple[TargetLease, ...]:
+        """The targets in use, with their queues."""
+        return tuple(
+            TargetLease(group=key, agent=slot.address, waiting=tuple(waiting.assign.address for waiting in slot.queue))
+            for key, slot in self._slots.items()
+        )
 
     @property
     def abandoned(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from callboard.messages import Budget, OutOfBudgetError
+from callboard.messages import Budget, DailyUsage, OutOfBudgetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -152,6 +152,13 @@ class BudgetNode:
                 mine = {kind: times for (name, kind), times in extensions.items() if name == node.name}
                 node.grants[run_id] = Counter(mine)
 
+    def usage(self, labels: Mapping[str, str]) -> DailyUsage:
+        """Return the limits of a day's node, with their usage."""
+        with self.lock:
+            limits = {kind: self.limit(kind) for kind in self.limits}
+            used = {kind: self.used.get(kind, 0) for kind in limits}
+        return DailyUsage(labels=dict(labels), limits=limits, used=used)
+
     def limit(self, kind: str) -> float:
         """Return the limit of a limited kind, extensions included."""
         limit = self.limits[kind]
@@ -215,6 +222,11 @@ class Budgets:
         day = int(self._now() // DAY)
         numbered = enumerate(self._daily)
         return tuple(self._day(number, day) for number, budget in numbered if budget.labels.items() <= labels.items())
+
+    def today(self) -> tuple[DailyUsage, ...]:
+        """Return the usage of each daily budget today."""
+        day = int(self._now() // DAY)
+        return tuple(self._day(number, day).usage(budget.labels) for number, budget in enumerate(self._daily))
 
     def _day(self, number: int, day: int) -> BudgetNode:
         day_node = self._days.get((number, day))

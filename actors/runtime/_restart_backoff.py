@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.messages import CrashedAgent
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -80,15 +82,28 @@ class Restarts:
             The delay before the restart. None if the child must not be restarted, because there were more than
             `intensity` crashes within `period`, without the time that the child waited for restarts.
         """
-        now = self._clock.elapsed()
-        for sound in [name for name, record in self._children.items() if now - record.back > self._settings.period]:
-            del self._children[sound]
+        now = self._forget_sound()
         record = self._children.setdefault(child, _Child())
         if not record.crashed(now, self._settings, error):
             return None
         delay = record.next_delay(self._settings) * (1 + JITTER * self._random())
         record.back = now + delay
         return delay
+
+    def _forget_sound(self) -> Seconds:
+        """Forget the children that have run long enough, and return the time."""
+        now = self._clock.elapsed()
+        for sound in [name for name, record in self._children.items() if now - record.back > self._settings.period]:
+            del self._children[sound]
+        return now
+
+    def crashed_agents(self) -> tuple[CrashedAgent, ...]:
+        """Return the children that crashed within the last period."""
+        self._forget_sound()
+        return tuple(
+            CrashedAgent(agent=name, crashes=len(record.crashes), error=type(record.causes[-1]).__name__)
+            for name, record in self._children.items()
+        )
 
     def causes(self, child: str) -> tuple[BaseException, ...]:
         """Return the errors of a child's last crashes, oldest first.

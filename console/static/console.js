@@ -282,14 +282,42 @@
     place.scrollIntoView({ block: "nearest" });
   }
 
+  const opened = new WeakSet();
+  async function showPart(details) {
+    const part = details.querySelector("div");
+    opened.add(details);
+    try {
+      const html = await (await call(inside(details.dataset.part))).text();
+      part.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
+      finish(part);
+    } catch (error) { opened.delete(details); part.textContent = error.message; }
+  }
+
   async function showRulings(form) {
     const response = await post(inside(form.dataset.rules), { rules: form.elements.rules.value });
     const html = new DOMParser().parseFromString(await response.text(), "text/html");
     document.getElementById("rulings").replaceChildren(...html.body.childNodes);
   }
 
+  async function showEntry(number) {
+    const isShown = () => document.getElementById(`entry-${number}`);
+    if (!isShown()) {
+      const url = new URL(location.href);
+      url.searchParams.set("until", number);
+      history.pushState(null, "", url);
+      await show();
+    }
+    const slider = document.getElementById("slider");
+    slider.value = slider.max;
+    slide();
+    const summary = isShown().querySelector("summary");
+    summary.parentElement.open = true;
+    summary.scrollIntoView({ block: "center" });
+    summary.focus();
+  }
+
   document.addEventListener("click", (event) => {
-    const element = event.target.closest("[data-copy], [data-post], [data-query], [data-run], [data-settles], a[href]");
+    const element = event.target.closest("[data-copy], [data-entry-link], [data-post], [data-query], [data-run], [data-settles], a[href]");
     if (!element) return;
     if (element.dataset.copy !== undefined) {
       navigator.clipboard.writeText(element.dataset.copy).then(() => say(`${texts.copied}: ${element.dataset.copy}`), (error) => say(error.message));
@@ -298,6 +326,9 @@
     } else if (element.dataset.run !== undefined) {
       event.preventDefault();
       showMachine(element.dataset.run).catch((error) => say(error.message));
+    } else if (element.dataset.entryLink !== undefined) {
+      event.preventDefault();
+      showEntry(element.dataset.entryLink).catch((error) => say(error.message));
     } else if (element.dataset.query !== undefined) {
       const [name, value] = element.dataset.query.split("=");
       const url = new URL(location.href);
@@ -311,6 +342,10 @@
       go(element.href);
     }
   });
+  document.addEventListener("toggle", (event) => {
+    const details = event.target;
+    if (details.open && details.dataset.part && !opened.has(details)) showPart(details);
+  }, true);
   document.addEventListener("submit", (event) => {
     event.preventDefault();
     if (event.target.dataset.rules) { showRulings(event.target).catch((error) => say(error.message)); return; }

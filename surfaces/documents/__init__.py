@@ -1,6 +1,46 @@
 """The documents surface: Office files, without a display."""
 
-from callboard.surfaces.documents._documents import DocumentSurface
-from callboard.surfaces.documents._other_formats import advice_on
+from __future__ import annotations
 
-__all__ = ["DocumentSurface", "advice_on"]
+from typing import TYPE_CHECKING
+
+from callboard._lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from callboard.surfaces.documents._compared_pages import (
+        MOST_COMPARED,
+        PAGE_SUFFIXES,
+        ComparedPages,
+        PagePair,
+        compared_pages,
+    )
+    from callboard.surfaces.documents._documents import DocumentSurface
+    from callboard.surfaces.documents._libre_office import lacking_office
+    from callboard.surfaces.documents._other_formats import advice_on
+
+__all__ = [
+    "MOST_COMPARED",
+    "PAGE_SUFFIXES",
+    "ComparedPages",
+    "DocumentSurface",
+    "PagePair",
+    "advice_on",
+    "compared_pages",
+    "lacking_office",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "callboard.surfaces.documents._compared_pages": (
+            "MOST_COMPARED",
+            "PAGE_SUFFIXES",
+            "ComparedPages",
+            "PagePair",
+            "compared_pages",
+        ),
+        "callboard.surfaces.documents._documents": ("DocumentSurface",),
+        "callboard.surfaces.documents._libre_office": ("lacking_office",),
+        "callboard.surfaces.documents._other_formats": ("advice_on",),
+    },
+)

@@ -32,6 +32,7 @@ from callboard.messages import (
 )
 from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect, harmless_reads, tool
+from callboard.surfaces.documents._archive_tools import ArchiveTools
 from callboard.surfaces.documents._csv import CsvTools
 from callboard.surfaces.documents._folder_tools import FolderTools
 from callboard.surfaces.documents._formats import FormatTools
@@ -49,6 +50,7 @@ from callboard.surfaces.documents._workspace import (
     DEFAULT_CSV_CELLS,
     DOCUMENTS,
     NAMES,
+    OLD_FORMATS,
     ROOTS,
     Snapshot,
     Workspace,
@@ -316,6 +318,8 @@ class DocumentSurface(Server):
         A Word document counts as a whole file, and so does each file that the call opens or creates.
         """
         files = [arguments[name] for name in ("path", "new_path", "window", "folder") if arguments.get(name)]
+        if tool == "make_archive" and isinstance(arguments["files"], list):
+            files += arguments["files"]
         if tool == "start_application":
             files.append(self._untitled(str(arguments["name"])))
         names = [f"{_FILE}{self._workspace.resolve(str(document))}" for document in files]
@@ -364,6 +368,7 @@ class DocumentSurface(Server):
         owners = (
             self,
             self._files,
+            ArchiveTools(self._workspace),
             self._parts,
             SaveTools(self._workspace),
             CopyTools(self._workspace),
@@ -399,6 +404,9 @@ class DocumentSurface(Server):
         Its folder must exist. The suffix decides the kind: .docx, .xlsx, .pptx, .csv, .txt, .md, .eml or .ics.
         """
         absolute_path = self._workspace.path(path)
+        if present := OLD_FORMATS.get(absolute_path.suffix.lower()):
+            msg = f"{path!r} is refused: a new document is in the present format; make a {present} file"
+            raise ToolError(msg)
         if absolute_path.suffix.lower() == ".xlsm":
             msg = f"{path!r} is refused: a new workbook has no macros; make an .xlsx file"
             raise ToolError(msg)
@@ -475,6 +483,8 @@ class DocumentSurface(Server):
             "controls": len(controls),
             "controls_left_out": len(controls) - len(first_controls),
         }
+        if snapshot.suffix != snapshot.path.suffix.lower():
+            window["read_through"] = f"a {snapshot.suffix} copy that LibreOffice made; it may lack something"
         if headings := outline(controls):
             window["outline"] = headings
         text = ""

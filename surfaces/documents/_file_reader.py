@@ -13,8 +13,10 @@ import datetime as dt
 import io
 import json
 import re
+import runpy
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -395,7 +397,21 @@ def limit() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-READERS = {"pdf": read_pdf, "calendar": read_calendar, "page": draw_page}
+def compare_pages(request: dict[str, Any], data: bytes) -> Answer:
+    """Draw the pages of two files, and outline their differences."""
+    from PIL import ImageOps
+
+    comparer = runpy.run_path(str(Path(__file__).with_name("_page_comparer.py")))
+    try:
+        answer: Answer = comparer["compare"](
+            request, data, lambda picture: _fitting(ImageOps.exif_transpose(_open_picture(picture)), "JPEG")
+        )
+    except OverflowError as error:
+        return {"error": str(error)}, b""
+    return answer
+
+
+READERS = {"calendar": read_calendar, "comparison": compare_pages, "page": draw_page, "pdf": read_pdf}
 """The readers of files other than pictures."""
 
 

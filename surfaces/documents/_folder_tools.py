@@ -207,16 +207,22 @@ class FolderTools:
             raise ToolError(msg)
 
 
+def visible_files(folder: Path) -> Iterator[Path]:
+    """List the visible ordinary files below a folder, sorted."""
+    return (path for path in _walk(folder, subfolders=True) if stat.S_ISREG(path.lstat().st_mode))
+
+
 def _walk(folder: Path, *, subfolders: bool) -> Iterator[Path]:
     """List the visible entries of a folder, sorted; links are not followed."""
     for folder_path, folders, files in os.walk(folder, followlinks=False):
         current_folder = folder.__class__(folder_path)
-        folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
         yield from (current_folder / name for name in folders)
-        yield from (current_folder / name for name in sorted(files) if not _is_hidden(name))
+        yield from (current_folder / name for name in sorted(files) if not is_hidden(name))
         if not subfolders:
             return
 
 
-def _is_hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
+    """Return whether a name is that of a hidden or lock file."""
     return name.startswith((".", "~$")) or not name.isprintable()

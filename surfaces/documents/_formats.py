@@ -134,7 +134,7 @@ def read_in_process(request: dict[str, JsonValue], snapshot: Snapshot, extra: st
     key = request_json, snapshot.fingerprint
     with _cache_lock:
         cached_result = _cache.get(key)
-    answer, content = cached_result or _run_reader(request_json, snapshot)
+    answer, content = cached_result or run_reader(request, snapshot.data)
     if name := answer.get("missing"):
         msg = f"{snapshot.document!r} can't be read: {name} is not installed: pip install 'callboard[{extra}]'"
         raise ToolError(msg)
@@ -149,15 +149,19 @@ def read_in_process(request: dict[str, JsonValue], snapshot: Snapshot, extra: st
     return answer, content
 
 
-def _run_reader(request: str, snapshot: Snapshot) -> tuple[dict[str, Any], bytes]:
+def run_reader(request: dict[str, JsonValue], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Run the reader on bytes.
+
+    Its answer may be an error or a missing package.
+    """
     # Parsers of others' binary files: a crash, an endless loop or a bomb ends the child alone. It gets none of this
     # process's variables, which may hold keys, and its folder is deleted.
     with tempfile.TemporaryDirectory(prefix="callboard-read-") as folder:
-        program = [sys.executable, "-I", "-B", str(Path(__file__).with_name("_file_reader.py")), request]
+        program = [sys.executable, "-I", "-B", str(Path(__file__).with_name("_file_reader.py")), json.dumps(request)]
         try:
             done = subprocess.run(
                 program,
-                input=snapshot.data,
+                input=data,
                 capture_output=True,
                 check=False,
                 timeout=READER_SECONDS,

@@ -129,7 +129,9 @@ class LibreOffice:
     also if this is killed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Sequence[tuple[str, str, str]] = _COMPUTING) -> None:
+        """Keep further settings for its profile; nothing is started yet."""
+        self._settings = settings
         self._reset()
         _OFFICES.add(self)
 
@@ -227,7 +229,7 @@ class LibreOffice:
         folder = Path(tempfile.mkdtemp(prefix="callboard-calc-"))
         user = folder / "profile" / "user"
         user.mkdir(parents=True)
-        user.joinpath("registrymodifications.xcu").write_text(profile(*_COMPUTING), encoding="utf-8")
+        user.joinpath("registrymodifications.xcu").write_text(profile(*self._settings), encoding="utf-8")
         (folder / "out").mkdir()
         self._folder, self._uses = folder, 0
         self._holder = subprocess.Popen(

@@ -38,7 +38,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The beginning of a compound file, as Office 97 and Outlook write them."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MAX_PARTS = 10_000
-_UNPACKED = 5
+UNPACKED = 5
 """Limit for the unpacked parts together, as a multiple of the largest allowed file."""
 _ENTITIES = tuple(
     word.encode(coding) for word in ("<!DOCTYPE", "<!ENTITY") for coding in ("ascii", "utf-16-le", "utf-16-be")
@@ -142,7 +142,7 @@ def parts(snapshot: Snapshot, max_bytes: int, stand_ins: Mapping[str, bytes] | N
         raise ToolError(msg)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_size(archive, name, max_bytes * _UNPACKED)
+            _check_size(archive, name, max_bytes * UNPACKED)
             parts_by_name = {
                 entry.filename: archive.read(entry)
                 if stand_ins is None or entry.filename not in stand_ins
@@ -182,7 +182,7 @@ def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
         size = f"{unpacked} bytes in {len(entries)} parts"
         msg = (
             f"{name!r} is too large: it unpacks to {size}, and at most {limit} bytes in {_MAX_PARTS} parts are read "
-            f"({_UNPACKED} times documents.max_bytes); split it, or ask a person to raise the limit"
+            f"({UNPACKED} times documents.max_bytes); split it, or ask a person to raise the limit"
         )
         raise ToolError(msg)
 

@@ -26,7 +26,12 @@ from pathlib import Path
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _DEATH_SIGNAL, _SUBREAPER = 1, 36  # of prctl
-_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000  # of unshare
+_NEW_USER, _NEW_NETWORK, _NEW_MOUNTS = 0x10000000, 0x40000000, 0x20000  # of unshare
+_PRIVATE, _BIND = 0x44000, 0x1000  # of mount
+_VISIBLE = frozenset(
+    {"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "nix", "proc", "sbin", "sys", "usr", "var"}
+)
+"""The top-level folders that LibreOffice may read, beside its own and the private one."""
 _MEMORY = 8 << 30
 _STARTING_SECONDS = 60
 _PAUSE_SECONDS = 0.2
@@ -36,19 +41,46 @@ class HolderEndedError(Exception):
     """A request to end, or the end of LibreOffice."""
 
 
-def isolate() -> None:
-    """Leave all networks, where the operating system lets a user do so.
+def isolate(folder: Path, program: str) -> None:
+    """Leave all networks, and hide the user's files.
 
-    The new namespace has no interface that is up. Without the right to it, the profile alone keeps LibreOffice from
-    fetching anything.
+    The operating system lets some users do so. The new namespace has no network interface that is up. Without the right
+    to it, the profile alone keeps LibreOffice from fetching anything, and a document may show a picture from a path of
+    this machine.
     """
     user, group = os.getuid(), os.getgid()
-    if _LIBC.unshare(_NEW_NETWORK) == 0 or _LIBC.unshare(_NEW_USER | _NEW_NETWORK) != 0:
-        return
+    spaces = _NEW_NETWORK | _NEW_MOUNTS
+    if _LIBC.unshare(spaces) != 0:
+        if _LIBC.unshare(_NEW_USER | spaces) != 0:
+            return
+        with contextlib.suppress(OSError):
+            Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+            Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+            Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
     with contextlib.suppress(OSError):
-        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+        _hide_files(folder, _VISIBLE | {Path(program).resolve().parts[1]})
+
+
+def _hide_files(folder: Path, visible: frozenset[str]) -> None:
+    """Put empty folders over all others but a private one."""
+    _mount("none", "/", "", _PRIVATE)
+    source = os.open(folder, os.O_PATH)
+    names = {entry.name for entry in os.scandir("/") if entry.is_dir(follow_symlinks=False)}
+    for name in names - visible:
+        _mount("tmpfs", f"/{name}", "tmpfs", 0)
+    folder.mkdir(parents=True, exist_ok=True)
+    _mount(f"/proc/self/fd/{source}", str(folder), "", _BIND)
+    os.close(source)
+
+
+def _mount(source: str, target: str, kind: str, flags: int) -> None:
+    """Mount something.
+
+    Raises:
+        OSError: If the operating system does not let this user do so.
+    """
+    if _LIBC.mount(source.encode(), target.encode(), kind.encode(), flags, None) != 0:
+        raise OSError(ctypes.get_errno(), target)
 
 
 def _prepare() -> None:
@@ -171,7 +203,8 @@ def main(folder: str, program: str, kept_document: str) -> None:
     signal.signal(signal.SIGTERM, _stop)
     _LIBC.prctl(_SUBREAPER, 1)
     parent = os.getppid()
-    isolate()  # before there is a thread
+    above = os.open(Path(folder).parent, os.O_PATH)  # its place may be hidden from now on
+    isolate(Path(folder), program)  # before there is a thread
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     holder = OfficeHolder(Path(folder), program, kept_document)
     try:
@@ -186,6 +219,8 @@ def main(folder: str, program: str, kept_document: str) -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         holder.end()
+        with contextlib.suppress(OSError):
+            os.rmdir(Path(folder).name, dir_fd=above)
 
 
 if __name__ == "__main__":

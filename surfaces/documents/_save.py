@@ -87,8 +87,8 @@ def read_for_copy(workspace: Workspace, document: str, path: str, others: tuple[
         ToolError: If it has another suffix or is taken, or the document can't be read or was changed.
     """
     snapshot = workspace.read_unchanged(document)
-    old, new = snapshot.path.suffix.lower(), PurePosixPath(path).suffix.lower()
-    suffixes = (old, *others)
+    new = PurePosixPath(path).suffix.lower()
+    suffixes = (snapshot.suffix, *others)
     if new not in suffixes:
         msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(suffixes)} file"
         raise ToolError(msg)
@@ -143,6 +143,6 @@ def _write_source(home: Path, snapshot: Snapshot) -> Path:
     user = home / "profile" / "user"
     user.mkdir(parents=True)
     (user / "registrymodifications.xcu").write_text(profile(), encoding="utf-8")
-    source = home / f"document{snapshot.path.suffix.lower()}"
+    source = home / f"document{snapshot.suffix}"
     source.write_bytes(snapshot.data)
     return source

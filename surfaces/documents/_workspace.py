@@ -30,11 +30,12 @@ from callboard.surfaces import (
 )
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._large_file import LargeFile, check_size
+from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, OfficeFailedError, lacking_office
 from callboard.surfaces.documents._other_formats import advice_on
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB, VersionCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pydantic import JsonValue
 
@@ -55,6 +56,18 @@ ROOTS = {
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"), "picture"),
 }
 """The application of a document, by the suffix of its name."""
+
+OLD_FORMATS = {
+    ".doc": ".docx",
+    ".odt": ".docx",
+    ".rtf": ".docx",
+    ".xls": ".xlsx",
+    ".ods": ".xlsx",
+    ".ppt": ".pptx",
+    ".odp": ".pptx",
+}
+"""The present format of files that are read through a converted copy, by their suffixes."""
+ROOTS |= {old: ROOTS[present] for old, present in OLD_FORMATS.items()}
 
 NAMES = {
     "word": "Word",
@@ -103,6 +116,8 @@ class Snapshot:
     """The file's permissions."""
     cache: VersionCache = field(default_factory=VersionCache, repr=False, compare=False)
     """Results of parsing large files, by version."""
+    converted: bytes | None = field(default=None, repr=False)
+    """The bytes of the copy in the present format, for an old format."""
     _parsed: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -111,12 +126,23 @@ class Snapshot:
         return ROOTS[self.path.suffix.lower()]
 
     @property
+    def suffix(self) -> str:
+        """The suffix of its bytes, in lower case.
+
+        For an old format it is that of the converted copy.
+        """
+        suffix = self.path.suffix.lower()
+        return OLD_FORMATS.get(suffix, suffix)
+
+    @property
     def data(self) -> bytes:
-        """The bytes of the document.
+        """The bytes of the document, or of its converted copy.
 
         Raises:
             ToolError: If it is read in parts, and too large to be held in memory.
         """
+        if self.converted is not None:
+            return self.converted
         return self.source if isinstance(self.source, bytes) else self.source.read_whole()
 
     @property
@@ -130,6 +156,11 @@ class Snapshot:
             self._parsed[parse] = parse(self)
         parsed: _T = self._parsed[parse]
         return parsed
+
+
+def _is_read(suffix: str) -> bool:
+    """Return whether files with a suffix are documents here."""
+    return suffix in ROOTS and not (suffix in OLD_FORMATS and lacking_office(suffix))
 
 
 def window_of(document: str) -> Target:
@@ -187,7 +218,7 @@ class Workspace:
         Raises:
             OSError: If the workspace can't be read. A subfolder that this user may not read is left out.
         """
-        yield from sorted(self._files(ROOTS))
+        yield from sorted(self._files(set(filter(_is_read, ROOTS))))
 
     def files(self) -> dict[str, Path]:
         """List the files of any kind, sorted, as `documents` does.
@@ -241,7 +272,7 @@ class Workspace:
             ToolError: If the path leads out of the workspace, passes through a link, or is not that of a document.
         """
         suffix = PurePosixPath(document).suffix.lower()
-        if not _refusal(document) and suffix not in ROOTS:
+        if not _refusal(document) and not _is_read(suffix):
             msg = f"{document!r} is refused: {self.advice_on(document)}"
             raise ToolError(msg)
         return self.resolve(document)
@@ -250,7 +281,10 @@ class Workspace:
     def advice_on(name: str) -> str:
         """Explain why a file is no document, and what to do."""
         suffix = PurePosixPath(name).suffix.lower()
-        advice = f"only {', '.join(ROOTS)} files are documents; save it as one of them"
+        names = ", ".join(known for known in ROOTS if known not in OLD_FORMATS)
+        advice = f"only {names} files are documents; save it as one of them"
+        if suffix in OLD_FORMATS and (reason := lacking_office(suffix)):
+            return f"it is read through a copy, and {reason}; save it as {OLD_FORMATS[suffix]}"
         return "" if suffix in ROOTS else advice_on(name) or advice
 
     def resolve(self, document: str) -> Path:
@@ -301,8 +335,34 @@ class Workspace:
         with self._lock:
             if remember or document not in self._observed_marks:
                 self._observed_marks[document] = mark
+        converted = None
+        if isinstance(source, bytes) and path.suffix.lower() in OLD_FORMATS:
+            converted = self._converted(document, source, mark)
         mode = stat.S_IMODE(file_status.st_mode)
-        return Snapshot(document, path, source, mark, file_status.st_mtime, mode, self._cache)
+        return Snapshot(document, path, source, mark, file_status.st_mtime, mode, self._cache, converted)
+
+    def _converted(self, document: str, data: bytes, mark: str) -> bytes:
+        """Convert a file of an old format, or return its kept copy.
+
+        Raises:
+            ToolError: If LibreOffice is missing, can't read it, or takes too long.
+        """
+        suffix = PurePosixPath(document).suffix.lower()
+        present = OLD_FORMATS[suffix]
+        if (kept := self._cache.get(mark, present)) is not None:
+            return bytes(kept)
+        try:
+            (converted,) = LIBRE_OFFICE.convert([data], suffix, present.removeprefix("."))
+        except OfficeFailedError as error:
+            reason = str(error) or "it failed, or took too long"
+            msg = f"{document!r} is read through a copy that LibreOffice makes ({reason}); save it as {present}"
+            raise ToolError(msg) from error
+        if converted is None:
+            msg = f"{document!r} can't be read: it is damaged, protected, or not what its name says; it is unchanged"
+            raise ToolError(msg)
+        check_size(document, len(converted), self.max_bytes)
+        self._cache.keep(mark, present, converted, len(converted))
+        return converted
 
     def _source(self, document: str, path: Path, status: os.stat_result, *, whole: bool) -> bytes | LargeFile:
         size = status.st_size
@@ -357,6 +417,9 @@ class Workspace:
 
         Only the file system is checked, not the content.
         """
+        if snapshot.suffix != snapshot.path.suffix.lower():
+            name = PurePosixPath(snapshot.document).with_suffix(snapshot.suffix)
+            return f"it is in an older format, and stays as it is; save_as makes {str(name)!r}, which can be edited"
         return open_elsewhere(snapshot.path) or ("" if snapshot.mode & 0o222 else "the file is read-only")
 
     def replace(self, snapshot: Snapshot, data: bytes, answer: JsonValue = None) -> None:
@@ -449,20 +512,79 @@ class Workspace:
         """Write a new file of any kind at a path of `resolve_new`."""
         self._put(document, path, data, None, answer)
 
-    def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
-        """Write a document to disk; all writes pass through here."""
+    def write_all_new(self, readings: Mapping[str, Callable[[], bytes]], answer: JsonValue) -> None:
+        """Write new files of any kind, with the folders above them.
+
+        A file that is there with the same bytes stays. A crash between two files is no loss: a repeated call writes the
+        other ones. All files are foreseen before the first is written, so that the last one tells that all are there.
+
+        Args:
+            readings: Functions that return the bytes of a file, by its path within the workspace. Each is called twice.
+            answer: The answer of the running call if all writes succeed (see `foresee`).
+
+        Raises:
+            ToolError: If a name is taken by other content, or can't be used. Nothing was written. Or if the file system
+                refuses a file; those before it are there.
+        """
+        marks = {name: self._mark_of_new(name, read()) for name, read in readings.items()}
+        missing = {name: mark for name, mark in marks.items() if mark}
+        for name, mark in missing.items():
+            foresee(self.resolve(name), "", mark, answer)
+        for name in missing:
+            path = self.resolve(name)
+            try:
+                with committing():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                msg = f"the folder of {name!r} can't be made: {error.strerror}"
+                raise ToolError(msg) from error
+            self._put(name, path, readings[name](), None, answer, is_foreseen=True)
+
+    def _mark_of_new(self, name: str, data: bytes) -> str:
+        """Return the fingerprint of a new file; empty if it is there.
+
+        Raises:
+            ToolError: If its name is taken by other content, or can't be used, or it is too large.
+        """
+        path, mark = self.resolve(name), fingerprint(data)
+        self.check_name(name)
+        self._check_size(name, data)
+        for folder in path.relative_to(self.folder).parents:
+            if os.path.lexists(self.folder / folder) and not (self.folder / folder).is_dir():
+                raise _exists_error(folder.as_posix())
+        if not os.path.lexists(path):
+            return mark
+        if not _is_file(path) or file_mark(path) != mark:
+            raise _exists_error(name)
+        return ""
+
+    def _check_size(self, document: str, data: bytes) -> None:
         if len(data) > self.max_bytes:
             msg = (
                 f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed "
                 "(documents.max_bytes); write less, or into another file"
             )
             raise ToolError(msg)
+
+    def _put(
+        self,
+        document: str,
+        path: Path,
+        data: bytes,
+        old: Snapshot | None,
+        answer: JsonValue,
+        *,
+        is_foreseen: bool = False,
+    ) -> None:
+        """Write a document to disk; all writes pass through here."""
+        self._check_size(document, data)
         self._sweep(path.parent)
         try:
             if old is not None:
                 _keep(old)
             with spare_file(path, data, old.mode if old else None) as spare:
-                foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
+                if not is_foreseen:
+                    foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
                 with write_lock(path), committing(path), self._lock:
                     self.resolve(document)
                     if old is None:

@@ -185,6 +185,7 @@ def test_the_document_has_every_section_once_and_shows_the_plot():
     names = re.findall(r"<!-- measured: (\w+) -->", DOCUMENT)
     assert sorted(names) == [
         "browser",
+        "console",
         "documents",
         "fan_out",
         "fleet",

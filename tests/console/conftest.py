@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 from dataclasses import dataclass, field
@@ -38,11 +39,18 @@ class Office:
         self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, str, dict[str, str]]:
         """Send a request, without any header of a browser."""
+        status, data, answered = self.ask_bytes(path, method=method, body=body, headers=headers)
+        return status, data.decode(), answered
+
+    def ask_bytes(
+        self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """Send a request, and give the bytes of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
         text = None if body is None else body if isinstance(body, bytes) else json.dumps(body)
         connection.request(method, path, text, headers or {})
         response = connection.getresponse()
-        answer = response.status, response.read().decode(), {key.lower(): value for key, value in response.getheaders()}
+        answer = response.status, response.read(), {key.lower(): value for key, value in response.getheaders()}
         connection.close()
         return answer
 
@@ -60,17 +68,18 @@ class Office:
         return {**same, "cookie": cookie, "x-callboard-token": json.loads(body)["token"]}
 
 
-@pytest.fixture
-def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
-    """Start a supervisor with a console: ``office(app=model)``."""
+@contextlib.contextmanager
+def _offices(folder: Path) -> Iterator[Callable[..., Office]]:
+    """Start supervisors with a console, on a journal in a folder."""
     opened: list[Office] = []
 
     def start(*, port: int = 0, **given: Any) -> Office:
         models = {kind: given.pop(kind) for kind in ("host", "app") if kind in given}
-        journal = tmp_path / "journal.db"
+        journal = folder / "journal.db"
         surface = MemoryServer(*map(MemoryServer.window, given.pop("windows", ("one",))))
+        servers = [surface, *given.pop("servers", ())]
         settings = Settings.load(journal={"path": journal}, **given)
-        supervisor = Supervisor.start(settings, models=models, servers=[surface])
+        supervisor = Supervisor.start(settings, models=models, servers=servers)
         server = ConsoleServer(journal, supervisor, port=port)
         server.start()
         opened.append(Office(journal, supervisor, server, surface))
@@ -80,6 +89,20 @@ def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
     for started in opened:
         started.server.stop()
         started.supervisor.stop()
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Callable[..., Office]]:
+    """Start a supervisor with a console: ``office(app=model)``."""
+    with _offices(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared_office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Office]]:
+    """Start a supervisor with a console until the end of a file."""
+    with _offices(tmp_path_factory.mktemp("console")) as start:
+        yield start
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +116,11 @@ def browser() -> Iterator[Browser]:
         yield playwright.chromium.connect_over_cdp(address)
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Give a page in a profile of its own.
+@contextlib.contextmanager
+def _page(browser: Browser) -> Iterator[Page]:
+    """Open a page in a profile of its own.
 
-    An error of its scripts fails the test.
+    An error of its scripts fails at the end.
     """
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     context.set_default_timeout(PATIENCE * 1000)
@@ -107,3 +130,20 @@ def page(browser: Browser) -> Iterator[Page]:
     yield opened
     context.close()
     assert errors == []
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Give a page in a profile of its own.
+
+    An error of its scripts fails the test.
+    """
+    with _page(browser) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Iterator[Page]:
+    """Give the same page to the tests of a file."""
+    with _page(browser) as opened:
+        yield opened

@@ -48,7 +48,8 @@ def words(tmp_path, file):
             )
         if lost:
             versions.path("t", digest(contents[0])).unlink()
-        return file_changes(history, versions).get(str(file))
+        change = file_changes(history, versions).get(str(file))
+        return None if change is None else change.words
 
     return described
 

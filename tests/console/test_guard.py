@@ -15,15 +15,21 @@ from support import FINISH, PATIENCE, lone, wait_for
 
 SECRET_REQUEST = "pay the invoice of Ann"
 READS = ["/", "/waiting", "/health", "/tasks/t-1", "/tasks/t-1/runs/t-1", "/pictures/" + "0" * 64, "/events"]
+READS += ["/tasks/t-1/files/0/pages", "/tasks/t-1/replay"]
 CHANGES = ["/tasks/t-1/cancel", "/tasks/t-1/pause", "/tasks/t-1/requests/r-1"]
 
 
-@pytest.fixture
-def opened(office):
-    """Give an office whose journal has one task."""
-    started_office = office(app=lambda _: FINISH)
-    started_office.supervisor.submit(lone(request=SECRET_REQUEST, id="t-1")).result(60)
+def opened_by(start):
+    """Start an office whose journal has one task."""
+    started_office = start(app=lambda _: FINISH)
+    started_office.supervisor.submit(lone(request=SECRET_REQUEST, id="t-1")).result(PATIENCE)
     return started_office
+
+
+@pytest.fixture(scope="module")
+def opened(shared_office):
+    """Give an office whose journal has one task to all tests that leave it as it is."""
+    return opened_by(shared_office)
 
 
 def test_frame_of_a_page_has_no_data(opened):
@@ -252,7 +258,8 @@ def test_feed_ends_and_continues_by_its_number(opened, monkeypatch):
         )
 
 
-def test_facts_that_no_version_writes_are_told_and_not_shown(opened):
+def test_facts_that_no_version_writes_are_told_and_not_shown(office):
+    opened = opened_by(office)
     opened.server.stop()
     opened.supervisor.stop()
     with contextlib.closing(sqlite3.connect(opened.journal)) as database, database:
@@ -269,7 +276,8 @@ def test_facts_that_no_version_writes_are_told_and_not_shown(opened):
     assert results <= {200, 404, 409}
 
 
-def test_damaged_journal_is_told(opened):
+def test_damaged_journal_is_told(office):
+    opened = opened_by(office)
     opened.server.stop()
     opened.supervisor.stop()
     with contextlib.closing(sqlite3.connect(opened.journal)) as database, database:

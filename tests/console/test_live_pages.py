@@ -27,21 +27,19 @@ def appends(request):
     return append(request.request) if request.step == 1 else FINISH
 
 
-def asks(*parts):
-    """Make a model that asks once, and finishes with the answer."""
-
-    def model(request):
-        if request.step == 1:
-            return {"Status": "PENDING", "Questions": list(parts)}
-        return {**FINISH, "Result": request.observation.notes[-1]}
-
-    return model
+def asks_people(request):
+    """Ask a question, or append once or more often, by the request."""
+    if request.request == "ask":
+        parts = [{"text": "Which year?", "choices": ["last", "this"]}, "And why?"]
+        return {"Status": "PENDING", "Questions": parts} if request.step == 1 else FINISH
+    times = 3 if request.request == "again" else 1
+    return append(request.request) if request.step <= times else FINISH
 
 
-def replies(office, kind):
-    """Read the answers of people from the journal."""
+def replies(office, handle, kind):
+    """Read the answers of people to a task from the journal."""
     with JournalReader.open(office.journal) as reader:
-        rows = [row for line in reader.tasks() for row in reader.rows(line.id)]
+        rows = list(reader.rows(handle.task_id))
     return [row.message for row in rows if isinstance(row.message, kind)]
 
 
@@ -51,13 +49,28 @@ def opened(office, page):
 
     def start(path="/", **given):
         started = office(**given)
-        page.goto(started.server.link())
-        expect(page.get_by_role("heading", name="Tasks")).to_be_visible()
-        if path != "/":
-            page.goto(started.origin + path)
+        page.goto(started.server.link().replace("/#", f"{path}#"))
+        expect(page.locator("main h1")).to_be_visible()
         return started
 
     return start
+
+
+@pytest.fixture(scope="module")
+def shared_desk(shared_office, shared_page):
+    """Open the page of what waits, once for all tests that answer there."""
+    started = shared_office(app=asks_people, policy=NOD)
+    shared_page.goto(started.server.link().replace("/#", "/waiting#"))
+    return started
+
+
+@pytest.fixture
+def desk(shared_desk, shared_page):
+    """Give the office whose page of what waits is open, with nothing on it."""
+    expect(shared_page.get_by_text("Nothing waits")).to_be_visible()
+    yield shared_desk
+    for task in shared_desk.supervisor.status().tasks:
+        shared_desk.supervisor.handle(task.task_id).cancel("the test is over")
 
 
 def test_link_signs_in_and_leaves_the_address(opened, page):
@@ -112,72 +125,67 @@ def test_list_has_pages(opened, page):
         handle.result(PATIENCE)
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(50)
-    page.get_by_text("Older").click()
+    page.get_by_role("button", name="Older").press("Enter")
     expect(rows).to_have_count(10)
-    page.get_by_text("Newest").click()
+    page.get_by_role("button", name="Newest").press("Enter")
     expect(rows).to_have_count(50)
 
 
-def test_approval_is_given_in_the_name_of_the_person(opened, page):
-    office = opened("/waiting", app=appends, policy=NOD)
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
-    handle = office.supervisor.submit(lone(request="the text"))
-    expect(page.get_by_text("appended text stays")).to_be_visible()
-    expect(page.locator("#waiting-count")).to_have_text("1")
-    expect(page.locator(".ask pre")).to_contain_text('"text": "the text"')
-    page.get_by_role("button", name="Approve").click()
+def test_approval_is_given_in_the_name_of_the_person(desk, shared_page):
+    handle = desk.supervisor.submit(lone(request="the text"))
+    expect(shared_page.get_by_text("appended text stays")).to_be_visible()
+    expect(shared_page.get_by_role("link", name="the text")).to_be_visible()
+    expect(shared_page.locator("#waiting-count")).to_have_text("1")
+    expect(shared_page.locator(".ask pre")).to_contain_text('"text": "the text"')
+    shared_page.get_by_role("button", name="Approve").click()
     assert handle.result(PATIENCE).ok
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
-    (answer,) = replies(office, ApprovalAnswer)
+    expect(shared_page.get_by_text("Nothing waits")).to_be_visible()
+    (answer,) = replies(desk, handle, ApprovalAnswer)
     assert (answer.approved, answer.by, answer.remember) == (True, getpass.getuser(), False)
 
 
-def test_approval_is_rejected_with_a_reason(opened, page):
-    office = opened("/waiting", app=appends, policy=NOD)
-    handle = office.supervisor.submit(lone())
-    page.get_by_label("Reason, if you reject it").fill("not today")
-    page.get_by_role("button", name="Reject").click()
+def test_approval_is_rejected_with_a_reason(desk, shared_page):
+    effects = list(desk.surface.effects)
+    handle = desk.supervisor.submit(lone())
+    shared_page.get_by_label("Reason, if you reject it").fill("not today")
+    shared_page.get_by_role("button", name="Reject").click()
     handle.result(PATIENCE)
-    (answer,) = replies(office, ApprovalAnswer)
+    (answer,) = replies(desk, handle, ApprovalAnswer)
     assert (answer.approved, answer.reason) == (False, "not today")
-    assert office.surface.effects == []
+    assert desk.surface.effects == effects
 
 
-def test_remembered_approval_is_not_asked_again(opened, page):
-    office = opened("/waiting", app=lambda request: append("x") if request.step < 4 else FINISH, policy=NOD)
-    handle = office.supervisor.submit(lone())
-    page.get_by_label("Also the same again, in this task").check()
-    page.get_by_role("button", name="Approve").click()
+def test_remembered_approval_is_not_asked_again(desk, shared_page):
+    handle = desk.supervisor.submit(lone(request="again"))
+    shared_page.get_by_label("Approve it again in this task without asking").check()
+    shared_page.get_by_role("button", name="Approve").click()
     assert handle.result(PATIENCE).usage.commands == 2
-    assert [answer.remember for answer in replies(office, ApprovalAnswer)] == [True]
+    assert [answer.remember for answer in replies(desk, handle, ApprovalAnswer)] == [True]
 
 
-def test_question_is_answered_by_a_choice_and_a_text(opened, page):
-    office = opened("/waiting", app=asks({"text": "Which year?", "choices": ["last", "this"]}, "And why?"))
-    handle = office.supervisor.submit(lone())
-    page.get_by_label("this").check()
-    page.get_by_label("Answer").fill("for the audit")
-    page.get_by_role("button", name="Answer").click()
+def test_question_is_answered_by_a_choice_and_a_text(desk, shared_page):
+    handle = desk.supervisor.submit(lone(request="ask"))
+    shared_page.get_by_label("this").check()
+    shared_page.get_by_label("Answer").fill("for the audit")
+    shared_page.get_by_role("button", name="Answer").click()
     assert handle.result(PATIENCE).ok
-    (answer,) = replies(office, Answer)
+    (answer,) = replies(desk, handle, Answer)
     assert (answer.texts, answer.by) == (("this", "for the audit"), getpass.getuser())
 
 
-def test_keys_move_and_approve(opened, page):
-    office = opened("/waiting", app=appends, policy=NOD)
-    handle = office.supervisor.submit(lone())
-    expect(page.get_by_role("button", name="Approve")).to_be_enabled()
-    page.keyboard.press("j")
-    page.keyboard.press("a")
+def test_keys_move_and_approve(desk, shared_page):
+    handle = desk.supervisor.submit(lone())
+    expect(shared_page.get_by_role("button", name="Approve")).to_be_enabled()
+    shared_page.keyboard.press("j")
+    shared_page.keyboard.press("a")
     assert handle.result(PATIENCE).ok
 
 
-def test_button_that_moved_just_now_is_not_pressed(opened, page):
-    office = opened("/waiting", app=appends, policy=NOD)
-    handle = office.supervisor.submit(lone())
-    approve = page.get_by_role("button", name="Approve")
+def test_button_that_moved_just_now_is_not_pressed(desk, shared_page):
+    handle = desk.supervisor.submit(lone())
+    approve = shared_page.get_by_role("button", name="Approve")
     expect(approve).to_be_enabled()
-    state = page.evaluate(
+    state = shared_page.evaluate(
         """async () => {
             const heading = document.querySelector("h1");
             const button = document.querySelector("button[value=approve]");
@@ -196,15 +204,14 @@ def test_button_that_moved_just_now_is_not_pressed(opened, page):
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
-def test_request_that_was_answered_elsewhere_leaves_the_page(opened, page):
-    office = opened("/waiting", app=appends, policy=NOD)
-    handle = office.supervisor.submit(lone())
-    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+def test_request_that_was_answered_elsewhere_leaves_the_page(desk, shared_page):
+    handle = desk.supervisor.submit(lone())
+    expect(shared_page.get_by_role("button", name="Approve")).to_be_visible()
     (ask,) = handle.approvals()
     handle.approve(ask.id, by="ann")
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    expect(shared_page.get_by_text("Nothing waits")).to_be_visible()
     path = f"/tasks/{handle.task_id}/requests/{ask.id}"
-    status, body, _ = office.ask(path, method="POST", body={"verdict": "reject"}, headers=office.sign_in())
+    status, body, _ = desk.ask(path, method="POST", body={"verdict": "reject"}, headers=desk.sign_in())
     assert (status, body) == (409, "It is no longer open.")
 
 
@@ -297,6 +304,29 @@ def test_texts_of_others_are_shown_and_never_run(opened, page):
     assert page.evaluate("document.title").startswith("<img")
 
 
+def test_long_texts_stay_in_a_narrow_window(opened, page):
+    long_text = "/srv/" + "unbroken_path_without_spaces_" * 20
+
+    def model(request):
+        if "ask" in request.request:
+            return {"Status": "PENDING", "Questions": [{"text": long_text, "choices": [long_text, "b"]}]}
+        return {"Status": "FAIL", "Comment": long_text}
+
+    page.set_viewport_size({"width": 400, "height": 800})
+    office = opened(app=model, windows=("one", "two"))
+    task = lone(id="t", request=f"fail {long_text}", labels={"folder": long_text[:60]})
+    office.supervisor.submit(task).result(PATIENCE)
+    office.supervisor.submit(lone("memo:two", request="ask"))
+    for path, text in (("/", "fail /srv/"), ("/tasks/t", "Why"), ("/waiting", "asks"), ("/health", "Targets")):
+        page.goto(office.origin + path)
+        expect(page.locator("main")).to_contain_text(text)
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
+    page.goto(f"{office.origin}/tasks/t")
+    expect(page.locator("h1")).to_contain_text("…")
+    page.get_by_text("The whole request").click()
+    expect(page.get_by_text(f"fail {long_text}", exact=True).first).to_be_visible()
+
+
 def test_a_thousand_tasks_are_listed_while_a_hundred_work(opened, page):
     ended, live = 900, 100
     windows = [f"w{number}" for number in range(live)]
@@ -324,6 +354,17 @@ def test_health_shows_surfaces_and_targets(opened, page):
     expect(page.locator(".health")).to_contain_text("Accepts tasks")
     expect(page.locator("main")).to_contain_text("memo:one")
     assert str(office.journal) in page.locator("main").inner_text()
+
+
+def test_health_shows_leases_queues_and_budgets(opened, page):
+    office = opened(app=lambda _request: ASK, budget={"daily": [{"labels": {"project": "invoices"}, "steps": 7}]})
+    for _ in range(2):
+        office.supervisor.submit(lone(labels={"project": "invoices"}))
+    wait_for(lambda: office.supervisor.health().queued)
+    page.get_by_role("link", name="Health").click()
+    expect(page.locator("main")).to_contain_text("app/memo/one, and after it app/memo/one")
+    expect(page.locator("table")).to_contain_text("project=invoices")
+    expect(page.locator("table")).to_contain_text("1 / 7")
 
 
 def test_theme_is_kept(opened, page):

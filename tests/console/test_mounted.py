@@ -128,3 +128,13 @@ async def test_websocket_is_closed(mounted):
 def test_supervisor_without_a_journal_has_no_console(start):
     with pytest.raises(SettingsError, match=r"journal\.path is not set"):
         app(start(app=lambda _: FINISH), person=lambda _: "ann")
+
+
+async def test_consoles_of_two_journals_on_one_host_have_their_own_cookies(start, tmp_path):
+    names = set()
+    for name in ("one", "two"):
+        supervisor = start(app=lambda _: FINISH, journal={"path": tmp_path / f"{name}.db"})
+        transport = httpx2.ASGITransport(app=Starlette(routes=[Mount("/console", app(supervisor, lambda _: "ann"))]))
+        async with httpx2.AsyncClient(transport=transport, base_url=HERE, headers={"origin": HERE}) as client:
+            names.add((await signed_in(client))[1].partition("=")[0])
+    assert len(names) == 2

@@ -18,15 +18,24 @@ if TYPE_CHECKING:
     from callboard.console._task_view import TaskView
 
 
+class NamedControls(MemoryServer):
+    """Windows whose field has a name beside its id."""
+
+    def observe(self, target, look=None):
+        observation = super().observe(target)
+        named = observation.controls[0].model_copy(update={"name": "the field"})
+        return observation.model_copy(update={"controls": (named,)})
+
+
 @pytest.fixture
 def viewed(tmp_path):
     """Run a task, and give its view: ``viewed(task, app=model)``."""
 
-    def view(task: Task, *, windows=("one",), until=None, **given) -> TaskView:
+    def view(task: Task, *, windows=("one",), until=None, server=MemoryServer, **given) -> TaskView:
         models = {kind: given.pop(kind) for kind in ("host", "app") if kind in given}
         journal = tmp_path / "journal.db"
         settings = Settings.load(journal={"path": journal}, **given)
-        surface = MemoryServer(*map(MemoryServer.window, windows))
+        surface = server(*map(MemoryServer.window, windows))
         with Supervisor.start(settings, models=models, servers=[surface]) as supervisor:
             supervisor.submit(task).result(PATIENCE)
         with JournalReader.open(journal, pictures=False) as reader:
@@ -66,6 +75,11 @@ def test_calls_have_complete_arguments_and_the_verdict_of_the_policy(viewed):
     assert [verdict for verdict in call.verdicts if verdict.startswith("allow: texts may grow")]
 
 
+def test_call_names_its_control_as_the_agent_saw_it(viewed):
+    view = viewed(lone(id="t"), app=appends, server=NamedControls)
+    assert [call.control for entry in view.entries for call in entry.calls] == ["the field"]
+
+
 def test_usage_names_the_model_of_a_step(viewed):
     view = viewed(lone(id="t"), app=appends)
     assert all("tokens" in entry.usage for entry in view.entries if entry.step)
@@ -77,7 +91,7 @@ def test_long_history_is_shown_in_parts(viewed):
     view = viewed(
         task,
         app=lambda request: append(str(request.step)) if request.step < count else FINISH,
-        limits={"steps": 2 * count},
+        limits={"steps": 2 * count, "settle_seconds": 0},
     )
     assert len(view.entries) == MOST_ENTRIES
     assert view.earlier == view.entries[0].number - 1 > 0

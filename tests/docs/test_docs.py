@@ -18,6 +18,7 @@ from generator import GENERATE
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
+MOST_PICTURE_BYTES = 150_000
 every_document = pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
 
 
@@ -103,6 +104,13 @@ def test_sections_within_sections_are_listed_too():
 def test_links_to_other_files_lead_somewhere(document):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_pictures_are_small_and_shown():
+    text = "".join(path.read_text("utf-8") for path in (*DOCS, ROOT / "README.md"))
+    for picture in (ROOT / "docs").glob("*.png"):
+        assert f"{picture.name})" in text
+        assert picture.stat().st_size <= MOST_PICTURE_BYTES
 
 
 @pytest.fixture(scope="module")

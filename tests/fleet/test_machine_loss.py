@@ -43,7 +43,8 @@ class Lost:
 def _soon(monkeypatch):
     monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", 0.5)
     monkeypatch.setattr("callboard.fleet._machines.BEAT_SECONDS", 0.2)
-    monkeypatch.setattr("callboard.fleet._served_work.BEAT_SECONDS", 0.1)
+    for module in ("_served_work", "_own_state"):
+        monkeypatch.setattr(f"callboard.fleet.{module}.BEAT_SECONDS", 0.1)
 
 
 def test_subtask_fails_where_the_settings_say_so_and_is_not_done_later(fleet):

@@ -32,7 +32,8 @@ async def beat(own, **fields):
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     monkeypatch.setattr("callboard.fleet._own_name.AWAY_SECONDS", 0.5)
-    monkeypatch.setattr("callboard.fleet._served_work.BEAT_SECONDS", 0.1)
+    for module in ("_served_work", "_own_state"):
+        monkeypatch.setattr(f"callboard.fleet.{module}.BEAT_SECONDS", 0.1)
 
 
 @pytest.fixture

@@ -34,7 +34,8 @@ def plan(request):
 def _soon(monkeypatch):
     monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", 0.5)
     monkeypatch.setattr("callboard.fleet._machines.BEAT_SECONDS", 0.2)
-    monkeypatch.setattr("callboard.fleet._served_work.BEAT_SECONDS", 0.1)
+    for module in ("_served_work", "_own_state"):
+        monkeypatch.setattr(f"callboard.fleet.{module}.BEAT_SECONDS", 0.1)
 
 
 class Yard:

@@ -92,7 +92,8 @@ def test_subtask_of_a_task_that_is_not_over_is_kept_after_a_restart(fleet, until
 def test_work_that_was_given_up_leaves_nothing_once_it_has_ended(fleet, tmp_path, monkeypatch):
     monkeypatch.setattr("callboard.fleet._machines.AWAY_SECONDS", 0.5)
     monkeypatch.setattr("callboard.fleet._machines.BEAT_SECONDS", 0.2)
-    monkeypatch.setattr("callboard.fleet._served_work.BEAT_SECONDS", 0.1)
+    for module in ("_served_work", "_own_state"):
+        monkeypatch.setattr(f"callboard.fleet.{module}.BEAT_SECONDS", 0.1)
     engine = MemoryEngine(fleet.hub, "finance-3")
     fleet.machine("finance-3", app=lambda _: FINISH, engine=engine)
 

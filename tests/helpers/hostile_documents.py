@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import socket
+import threading
 import zipfile
+from typing import TYPE_CHECKING
 
 import docx
 import openpyxl
 from office_files import changed, letter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _OPEN_DOCUMENT = " ".join(
@@ -187,3 +194,31 @@ def pixel() -> bytes:
     out = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(out, "PNG")
     return out.getvalue()
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[tuple[int, list[bytes]]]:
+    """Open a port of this machine, and give it with the first bytes of each connection to it."""
+    connections: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            while True:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                with client:
+                    connections.append(b"")
+                    client.settimeout(0.2)
+                    try:
+                        connections[-1] = client.recv(1000)
+                        client.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                    except OSError:  # a client that waits for a greeting
+                        continue
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], connections
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from typing import TYPE_CHECKING
 
 import docx
+import pytest
+
+from callboard.surfaces.documents import lacking_office
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,3 +52,9 @@ def with_part(name: str, part: bytes = b"<x/>") -> Callable[[dict[str, bytes]], 
 def rewritten(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
     """Replace some bytes of a part."""
     return lambda parts: parts.update({name: parts[name].replace(old, new)})
+
+
+def need_office(suffix: str) -> None:
+    """Skip a test where LibreOffice does not read a format."""
+    if reason := lacking_office(suffix):
+        (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)(reason)

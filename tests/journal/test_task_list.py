@@ -178,3 +178,38 @@ def test_a_page_without_the_index_tells_that_it_is_incomplete(opened, place, a_t
             (1, True),
         ]
         assert (reader.count(TaskFilter("old")).tasks, reader.count(TaskFilter("old")).more) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "ids"),
+    [
+        ("", ("ta", "T", "t", "t_b")),
+        ("t", ("ta", "t", "t_b")),
+        ("t_", ("t_b",)),
+        ("t_b", ("t_b",)),
+        ("t%", ()),
+        ("ü", ()),
+    ],
+)
+def test_ids_are_listed_by_their_beginning_as_submitted(opened, place, a_task, beginning, ids):
+    journal = opened()
+    journal.write([a_task(task_id) for task_id in ("ta", "T", "t", "t_b")])
+    journal.commit()
+    with JournalReader.open(place) as reader:
+        assert reader.ids(beginning) == ids
+
+
+def test_ids_of_unfinished_tasks_are_read_by_their_index(opened, place, a_task, a_result):
+    journal = opened()
+    journal.write([a_task(task_id) for task_id in ("c", "b", "a")])
+    journal.write([a_result("b")])
+    journal.commit()
+    with JournalReader.open(place) as reader:
+        assert reader.unfinished_ids() == ("c", "a")
+    with closing(sqlite3.connect(place)) as connection:
+        plans = [
+            connection.execute(f"EXPLAIN QUERY PLAN {statement}", bounds).fetchone()[3]
+            for statement, bounds in ((lists._UNFINISHED_IDS, ()), (lists._IDS, {"first": "t", "last": "u"}))
+        ]
+    assert "tasks_open" in plans[0]
+    assert "id>? AND id<?" in plans[1]

@@ -441,6 +441,7 @@ WRITERS = {
     "callboard.surfaces.documents._folder_tools": "makes the folders of a workspace that a task asks for",
     "callboard.surfaces.documents._libre_office": "fills a temporary folder",
     "callboard.surfaces.documents._office_holder": "writes to files of its own process in /proc",
+    "callboard.surfaces.documents._workspace": "makes the folders of a workspace that new files go to",
     "callboard.surfaces.documents._save": "fills a temporary folder",
     "callboard.surfaces.shell._runner": "a program of its own, in a folder that was made for its command",
     "callboard.terminal._eval_cells": "copies documents into a new folder",

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from callboard import EventName, FunctionModel, PlanStep, Task
+from callboard.actors.agent import Agent
 from callboard.actors.root import CloseIntake, Root
 from callboard.messages import SupervisorStoppedError, TaskProgress, WouldDeadlockError
 from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone
@@ -27,6 +28,39 @@ def test_work_and_waits_are_counted(start, until):
     until(supervisor.submit(lone()), EventName.SUBTASK_QUEUED)
     health = supervisor.health()
     assert (health.tasks, health.running, health.queued, health.requests) == (2, 1, 1, 1)
+
+
+def test_targets_in_use_and_those_who_wait_are_listed(start, until):
+    supervisor = start(app=[ASK])
+    until(supervisor.submit(lone()), EventName.QUESTION_ASKED)
+    until(supervisor.submit(lone()), EventName.SUBTASK_QUEUED)
+    (lease,) = supervisor.health().leases
+    assert (lease.group, lease.agent, lease.waiting) == ("app/memo/one", "app/memo/one", ("app/memo/one",))
+
+
+def test_agents_that_crashed_are_counted_with_their_error(start, monkeypatch):
+    receive = Agent.receive
+
+    def crash_once(agent, message):
+        if type(message).__name__ != "JobReturned":
+            return receive(agent, message)
+        monkeypatch.setattr(Agent, "receive", receive)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Agent, "receive", crash_once)
+    supervisor = start(app=lambda _request: FINISH)
+    assert supervisor.submit(lone()).result(PATIENCE).ok
+    (agent,) = supervisor.health().crashed_agents
+    assert (agent.crashes, agent.error) == (1, "ZeroDivisionError")
+
+
+def test_daily_budgets_are_shown_with_their_usage(start):
+    daily = [{"steps": 7}, {"labels": {"project": "invoices"}, "tokens": 500, "cost": 2.5}]
+    supervisor = start(app=[FINISH], budget={"daily": daily})
+    assert supervisor.submit(lone()).result(PATIENCE).ok
+    everyone, invoices = supervisor.health().budgets
+    assert (everyone.labels, everyone.limits, everyone.used) == ({}, {"steps": 7}, {"steps": 1})
+    assert (invoices.limits, invoices.used) == ({"tokens": 500, "cost": 2.5}, {"tokens": 0, "cost": 0})
 
 
 def test_a_stopped_supervisor_accepts_nothing(start):

@@ -84,18 +84,37 @@ def test_run_is_approved_in_the_console_and_stays_until_ctrl_c(job, tmp_path):
         visitor = Visitor(link_of(process))
         waiting = wait_for(lambda: next(iter(_forms(visitor.ask("/waiting")[1])), None))
         assert visitor.ask(f"/{waiting}", {"verdict": "approve"})[0] == 200
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if "Ctrl-C ends it" in line:
-                break
-        text = "".join(lines)
+        text = "".join(_until(process, "Ctrl-C ends it"))
         assert "new files need a nod" in text
         assert "finished in" in text
         assert visitor.ask("/")[0] == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
     assert (tmp_path / "copy" / "workspace" / "new.xlsx").is_file()
+
+
+def test_unfinished_task_is_resumed_with_a_console(job, tmp_path):
+    with started("run", job, "--console", "--output", tmp_path / "copy", folder=tmp_path) as process:
+        visitor = Visitor(link_of(process))
+        wait_for(lambda: _forms(visitor.ask("/waiting")[1]))
+        process.kill()
+    with started("resume", tmp_path / "copy", "--console", folder=tmp_path) as process:
+        visitor = Visitor(link_of(process))
+        (waiting,) = wait_for(lambda: _forms(visitor.ask("/waiting")[1]))
+        assert visitor.ask(f"/{waiting}", {"verdict": "approve"})[0] == 200
+        text = "".join(_until(process, "Ctrl-C ends it"))
+        assert "finished in" in text
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+    assert (tmp_path / "copy" / "workspace" / "new.xlsx").is_file()
+
+
+def _until(process, end):
+    """Read the lines of a process, up to one with a text."""
+    for line in process.stdout:
+        yield line
+        if end in line:
+            return
 
 
 def _forms(html):

@@ -212,7 +212,7 @@ def test_a_file_that_agents_cant_open_is_refused_and_leaves_nothing(
     assert list((documents / "runs").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["old.xls", "letter.DOC", "table.ods", "letter.pages"])
+@pytest.mark.parametrize("name", ["old.XLT", "letter.ott", "table.ots", "letter.pages"])
 @pytest.mark.parametrize("request_text", [(), (REQUEST,)])
 def test_a_file_of_another_format_is_refused_with_a_way_out(
     call: Call, documents: Path, name: str, request_text: tuple[str, ...]

@@ -169,8 +169,8 @@ def test_a_change_while_the_judge_answers_is_noticed(documents, folder, check):
 @pytest.mark.parametrize(
     ("name", "data", "problem"),
     [
-        ("deck.ppsx", b"garbage", "its archive is damaged"),
-        ("old.xls", b"", "it is no .xls file"),
+        ("deck.potx", b"garbage", "its archive is damaged"),
+        ("old.pps", b"", "it is no .pps file"),
         ("facts.json", b"{", "it is no JSON"),
     ],
 )

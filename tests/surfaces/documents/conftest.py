@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hostile_documents import listening
 from pydantic_core import to_jsonable_python
 
 from callboard.actors.runtime import Lease
@@ -17,7 +18,7 @@ from callboard.surfaces.documents import DocumentSurface
 from callboard.surfaces.documents._workspace import ROOTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     Call = Callable[..., Any]
@@ -29,6 +30,13 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[int, list[bytes]]]:
+    """Give a port of this machine, and the first bytes of each connection to it."""
+    with listening() as opened:
+        yield opened
 
 
 @pytest.fixture

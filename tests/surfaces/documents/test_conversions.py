@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
-import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hostile_documents import open_document, remote_documents
-from office_files import parts
+from hostile_documents import open_document, pixel, remote_documents
+from office_files import need_office, parts
 
 from callboard.surfaces.documents import _libre_office
 from callboard.surfaces.documents._libre_office import LibreOffice, OfficeFailedError, has_libre_office
@@ -18,7 +16,6 @@ from callboard.surfaces.documents._office import OLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from conftest import Call
 
@@ -42,7 +39,7 @@ OLD_FORMATS = {
     ".odp": ("pptx", ""),
 }
 """The present format of an old one, and LibreOffice's filter that writes the old one."""
-ISOLATE = "    isolate()"
+ISOLATE = "    isolate(Path(folder), program)"
 EMPTY_PROFILE = '<oor:items xmlns:oor="http://openoffice.org/2001/registry"/>'
 
 
@@ -54,40 +51,6 @@ def real() -> Iterator[LibreOffice]:
     office.open()
     yield office
     office.close()
-
-
-@pytest.fixture
-def listener() -> Iterator[tuple[int, list[bytes]]]:
-    """Give a port of this machine, and the first bytes of each connection to it."""
-    connections: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            while True:
-                try:
-                    client, _ = server.accept()
-                except OSError:
-                    return
-                with client:
-                    connections.append(b"")
-                    client.settimeout(0.2)
-                    try:
-                        connections[-1] = client.recv(1000)
-                        client.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-                    except OSError:  # a client that waits for a greeting
-                        continue
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        yield server.getsockname()[1], connections
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
-
-
-def need_office(suffix: str) -> None:
-    """Skip a test where LibreOffice does not read a format."""
-    if not has_libre_office(suffix):
-        (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)(_libre_office.lacking_office(suffix))
 
 
 def saved_as(folder: Path, data: bytes, suffix: str, output_filter: str) -> bytes:
@@ -178,6 +141,24 @@ def test_document_reaches_no_network(
                 (pdf,) = office.convert([data], suffix, "pdf")
                 assert pdf is not None
     assert connections == []
+
+
+def test_document_shows_no_picture_of_this_machine(real: LibreOffice, tmp_path: Path) -> None:
+    for suffix, to in ((".rtf", "docx"), (".ods", "xlsx")):
+        (tmp_path / "picture.png").write_bytes(pixel())
+        (name,) = (name for name in remote_documents("") if name.endswith(suffix))
+        (converted,) = real.convert([remote_documents(tmp_path.as_uri())[name]], suffix, to)
+        if hides_no_files(real):
+            pytest.skip("this user may not make a namespace of mounts")
+        assert converted is not None
+        assert pixel() not in parts(converted).values()
+
+
+def hides_no_files(office: LibreOffice) -> bool:
+    """Return whether the operating system lets this user hide no files."""
+    assert office._holder is not None
+    space = Path(f"/proc/{office._holder.pid}/ns/mnt").readlink()
+    return space == Path("/proc/self/ns/mnt").readlink()
 
 
 def test_same_documents_reach_a_network_without_the_profile(

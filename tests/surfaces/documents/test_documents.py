@@ -94,7 +94,7 @@ def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
 async def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(surface: DocumentSurface) -> None:
     alone = {entry.name: entry.annotations for entry in await surface.mcp_server().list_tools()}
     for entry in surface.tools():
-        reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "summarize"))
+        reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "show_", "summarize"))
         assert (entry.effect is Effect.READ) == reads
         annotations = alone.get(entry.name) or alone["_".join([*sorted(entry.roots), entry.name])]
         assert (annotations.read_only_hint, annotations.destructive_hint) == (reads, entry.name.startswith("delete_"))

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from conftest import Call
 
 NAMES = [
-    ("old.xls", "save it as .xlsx"),
-    ("letter.doc", "save it as .docx"),
-    ("table.ODS", "save it as .xlsx"),
-    ("letter.odt", "save it as .docx"),
-    ("letter.rtf", "save it as .docx"),
+    ("old.XLT", "save it as .xlsx"),
+    ("letter.dot", "save it as .docx"),
+    ("table.ots", "save it as .xlsx"),
+    ("letter.ott", "save it as .docx"),
     ("letter.pages", "save it as .docx"),
     ("mail.msg", "save it as .eml"),
-    ("deck.odp", "save it as .pptx"),
+    ("deck.otp", "save it as .pptx"),
     ("letter.wps", "save it as .docx"),
     ("book.fods", "save it as .xlsx"),
     ("show.ppsx", "save it as .pptx"),
@@ -45,9 +44,9 @@ def test_another_format_gets_advice(workspace: Path, surface: DocumentSurface, c
             call(tool, path=name)
 
 
-@pytest.mark.parametrize("name", ["a.docx", "missing.xls", "../a.xls", ""])
+@pytest.mark.parametrize("name", ["a.docx", "missing.xlt", "../a.xlt", ""])
 def test_no_reason_is_given_for_other_names(workspace: Path, surface: DocumentSurface, name: str) -> None:
-    (workspace.parent / "a.xls").write_bytes(b"x")
+    (workspace.parent / "a.xlt").write_bytes(b"x")
     assert surface.no_target(name) == ""
 
 
@@ -58,15 +57,13 @@ def test_an_unknown_format_is_named_with_the_known_ones(workspace: Path, surface
 
 
 def test_a_task_that_names_another_format_is_refused_with_the_reason(workspace: Path) -> None:
-    (workspace / "old.xls").write_bytes(b"x")
+    (workspace / "old.xlsb").write_bytes(b"x")
     journal = {"path": str(workspace.parent / "journal.db")}
     settings = Settings.model_validate({"documents": {"workspace": str(workspace)}, "journal": journal})
     with Supervisor.start(settings, models={"app": FunctionModel(lambda _: finish("done"))}) as supervisor:
-        with pytest.raises(UnknownTargetError, match=r"'old\.xls' is no target: the format of Excel 97"):
-            supervisor.submit(Task(request="x", target="old.xls"))
-        with pytest.raises(TaskRefusedError, match=r"'old\.xls' can't be changed: .*save it as \.xlsx"):
-            supervisor.submit(Task(request="x", may_change=["old.xls"]))
-        with pytest.raises(
-            UnknownTargetError, match=r"there is no target 'new\.xls'; there are: word, excel, powerpoint"
-        ):
-            supervisor.submit(Task(request="x", target="new.xls"))
+        with pytest.raises(UnknownTargetError, match=r"'old\.xlsb' is no target: binary workbooks can't be read"):
+            supervisor.submit(Task(request="x", target="old.xlsb"))
+        with pytest.raises(TaskRefusedError, match=r"'old\.xlsb' can't be changed: .*save it as \.xlsx"):
+            supervisor.submit(Task(request="x", may_change=["old.xlsb"]))
+        with pytest.raises(UnknownTargetError, match=r"there is no target 'new\.xlsb'; there are: word, excel"):
+            supervisor.submit(Task(request="x", target="new.xlsb"))

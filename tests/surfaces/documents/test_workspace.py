@@ -50,13 +50,13 @@ def test_each_docx_and_xlsx_file_of_the_workspace_is_a_window(
 
 def test_hidden_files_lock_files_and_other_kinds_are_not_windows(workspace: Path, surface: DocumentSurface) -> None:
     (workspace / ".git").mkdir()
-    for name in (".hidden.docx", "~$sales.docx", ".~lock.a.xlsx#", "old.doc", "macro.docm", ".git/a.docx", "a\nb.docx"):
+    for name in (".hidden.docx", "~$sales.docx", ".~lock.a.xlsx#", "old.dot", "macro.docm", ".git/a.docx", "a\nb.docx"):
         (workspace / name).write_bytes(b"")
     assert [target for target in surface.targets() if target.kind is TargetKind.WINDOW] == []
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("a.docm", "macros"), ("a.xls", "Excel 97"), ("a.doc", "Word 97"), ("a.zip", "only")]
+    ("name", "why"), [("a.docm", "macros"), ("a.xlt", "Excel 97"), ("a.dot", "template"), ("a.zip", "only")]
 )
 def test_opening_another_kind_of_file_gives_the_reason(call: Call, workspace: Path, name: str, why: str) -> None:
     (workspace / name).write_bytes(b"x")
