@@ -86,5 +86,5 @@ class SlideViewTools(PowerPointEditor):
         if pdf is None:
             msg = f"the slide can't be drawn: LibreOffice can't read {snapshot.document!r}"
             raise ToolError(msg)
-        page = replace(snapshot, source=pdf, fingerprint=fingerprint(pdf))
+        page = replace(snapshot, source=pdf, converted=None, fingerprint=fingerprint(pdf))
         return read_in_process({"what": "page", "width": width}, page, "pdf")[1]
