@@ -1,4 +1,4 @@
-"""The numbers of a chart, and its workbook."""
+"""The data of charts on slides, from tables and from charts."""
 
 from __future__ import annotations
 

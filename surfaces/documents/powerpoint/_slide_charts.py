@@ -38,6 +38,8 @@ _CHART_TYPE = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml
 _WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _C = f"{{{CHART}}}"
 _FONT_SIZE = "1200"
+_ACCENTS = 6
+"""The colors that a theme has for series."""
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _DATE = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FIXED_DATE = b"2000-01-01T00:00:00Z"
@@ -72,9 +74,13 @@ def add_chart(slide: Slide, kind: SlideChartType, numbers: ChartNumbers, frame: 
 
 
 def _show_points(root: Element) -> None:
-    """Draw the points of a scatter chart large enough to be seen."""
-    for series in root.iter(f"{_C}ser"):
-        marker = etree.fromstring(f'<c:marker xmlns:c="{CHART}"><c:symbol val="circle"/><c:size val="8"/></c:marker>')
+    """Draw the points of a scatter chart in theme colors."""
+    for number, series in enumerate(root.iter(f"{_C}ser")):
+        color = f'<a:solidFill><a:schemeClr val="accent{number % _ACCENTS + 1}"/></a:solidFill>'
+        marker = etree.fromstring(
+            f'<c:marker xmlns:c="{CHART}" xmlns:a="{DRAWING}"><c:symbol val="circle"/><c:size val="8"/>'
+            f"<c:spPr>{color}<a:ln>{color}</a:ln></c:spPr></c:marker>"
+        )
         series.insert(sum(local(child) in {"idx", "order", "tx", "spPr"} for child in series), marker)
 
 

@@ -32,7 +32,7 @@ class SlideViewTools(PowerPointEditor):
     """The tools that draw slides, or save them in other formats."""
 
     @tool(effect=Effect.READ, roots=POWERPOINT, controls=SLIDE, seconds=PDF_SECONDS)
-    def show_slide(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
+    def get_slide_picture(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
         """Draw a slide as a picture, to see how it looks."""
         snapshot = self._workspace.read(document)
         picture = self._draw(snapshot, control_id, control_name, _SHOWN_WIDTH)
@@ -86,5 +86,5 @@ class SlideViewTools(PowerPointEditor):
         if pdf is None:
             msg = f"the slide can't be drawn: LibreOffice can't read {snapshot.document!r}"
             raise ToolError(msg)
-        page = replace(snapshot, source=pdf, fingerprint=fingerprint(pdf))
+        page = replace(snapshot, source=pdf, converted=None, fingerprint=fingerprint(pdf))
         return read_in_process({"what": "page", "width": width}, page, "pdf")[1]

@@ -81,7 +81,7 @@ def test_an_application_that_is_not_started_can_not_be_observed(surface: Documen
 def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
     surface: DocumentSurface,
 ) -> None:
-    for root in ("word", "excel"):
+    for root in ("word", "excel", "powerpoint"):
         names = [entry.name for entry in surface.tools() if not entry.roots or root in entry.roots]
         assert len(names) == len(set(names))
     for entry in surface.tools():

@@ -10,7 +10,9 @@ import pytest
 from hostile_documents import open_document
 from office_files import letter, need_office
 
+from callboard.actors.runtime import Lease
 from callboard.errors import ToolError
+from callboard.surfaces import EffectGuard
 from callboard.surfaces.documents import _workspace
 
 if TYPE_CHECKING:
@@ -62,6 +64,9 @@ def test_old_presentation_is_read_and_saved_as_a_present_one(workspace: Path, ca
     assert "Quarter" in call("read_text", "plan.odp")["text"]
     call("save_as", "plan.odp", path="plan.pptx")
     assert "Quarter" in call("read_text", "plan.pptx")["text"]
+    guard = EffectGuard(Lease("here", 1))
+    assert call("get_slide_picture", "plan.odp", guard, control_id="slide-1")["control_id"] == "slide-1"
+    assert len(guard.pictures) == 1
 
 
 def test_edit_of_an_old_format_is_refused_with_the_way(old: Path, surface: DocumentSurface, call: Call) -> None:

@@ -471,7 +471,7 @@ def test_libre_office_draws_slides_and_opens_what_was_edited(deck: Path, call: C
     surface.open(None)
     try:
         guard = EffectGuard(Lease("here", 1))
-        assert call("show_slide", DECK, guard, control_id="slide-5")["control_id"] == "slide-5"
+        assert call("get_slide_picture", DECK, guard, control_id="slide-5")["control_id"] == "slide-5"
         (rewritten,) = LIBRE_OFFICE.convert([deck.read_bytes()], ".pptx", "pptx")
         deck.write_bytes(rewritten)
         call("get_controls", DECK)
