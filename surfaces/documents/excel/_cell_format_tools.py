@@ -30,14 +30,20 @@ from callboard.surfaces.documents.excel._cell_ranges import (
     filled_positions,
     writable,
 )
+from callboard.surfaces.documents.excel._hidden_rows import row_spans
+from callboard.surfaces.documents.excel._met_conditions import CellCondition, cells_meeting
 from callboard.surfaces.documents.excel._sheet_controls import (
+    SheetRange,
     find_range,
+    find_ranges,
 )
 from callboard.surfaces.documents.excel._workbook_editor import (
     CELLS,
     EXCEL,
-    Cells,
+    NONE,
     ExcelEditor,
+    Header,
+    Ranges,
     SheetTitle,
 )
 
@@ -53,7 +59,10 @@ class ExcelFormatTools(ExcelEditor):
         self,
         document: Document,
         *,
-        cells: Cells = "",
+        cells: Ranges = "",
+        where: Annotated[
+            list[CellCondition], Field(description="Only cells that meet all of them get the format; empty for all.")
+        ] = NONE,
         number_format: Annotated[
             str | None,
             Field(
@@ -81,21 +90,37 @@ class ExcelFormatTools(ExcelEditor):
         ] = None,
         width: Annotated[float | None, Field(ge=0, le=255, description="Of the columns, in characters.")] = None,
         sheet: SheetTitle = "",
+        header: Header = True,
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Change the format of cells; arguments left out change nothing."""
+        """Change the format of cells; arguments left out change nothing.
+
+        ``where`` chooses rows by a column, or cells by their own value. Later values do not change the format.
+        """
         code = None if number_format is None else number_code(number_format)
         changes = Format(
             number_format=code, bold=bold, italic=italic, underline=underline, font=font, size=size,
             color=color, fill=fill, horizontal=horizontal, vertical=vertical, wrap=wrap, border=border, width=width,
         )  # fmt: skip
         with self._editing(document) as file:
-            target = writable(find_range(file, sheet, cells, control_id, control_name))
-            area = bounded(target.need())
-            format_cells(target.sheet, area, changes)
-            changed: Answer = changes.model_dump(exclude_none=True)
-            return file.answers({"sheet": target.sheet.title, "cells": area.coord, **changed})
+            target_sheet, ranges = find_ranges(file, sheet, cells, control_id, control_name)
+            writable(SheetRange(target_sheet, None))
+            bounded(*ranges)
+            answer: Answer = {"sheet": target_sheet.title, "cells": ",".join(area.coord for area in ranges)}
+            positions = None
+            if where:
+                met = (cells_meeting(file, target_sheet, area, where, header=header) for area in ranges)
+                positions = [*dict.fromkeys(position for area in met for position in area)]
+                if not positions:
+                    msg = f"no cell of {answer['cells']} meets the conditions"
+                    raise ToolError(msg)
+                answer |= {
+                    "cells_formatted": len(positions),
+                    "rows_formatted": row_spans({row for row, _ in positions}),
+                }
+            format_cells(target_sheet, ranges, changes, positions)
+            return file.answers(answer | changes.model_dump(exclude_none=True))
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def merge_cells(

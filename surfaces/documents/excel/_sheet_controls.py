@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
 _CORNER = re.compile(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}(:.*)?")
+_COMMA = re.compile(r",(?=(?:[^']*'[^']*')*[^']*$)")
+"""A comma that stands in no quoted title."""
+_MOST_RANGES = 1_000
+"""The most ranges that one call names."""
 _MAX_HEADER = 30
 _FIRST_ROWS = 3
 _FIRST_COLUMNS = 8
@@ -187,6 +191,28 @@ def find_range(file: ExcelFile, sheet: str, cells: str, control_id: str = "", co
         target_sheet,
         parse_cells(range_text, "a range of cells or the name of a table") if range_text else target_sheet.used(),
     )
+
+
+def find_ranges(
+    file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = ""
+) -> tuple[Sheet, list[CellRange]]:
+    """Find the ranges of one sheet that a call's arguments select, separated by commas.
+
+    Raises:
+        ToolError: If one does not exist, they lie on several sheets, or there are too many.
+    """
+    if cells.count(",") >= _MOST_RANGES:
+        msg = f"there are more than {_MOST_RANGES} ranges; split the call"
+        raise ToolError(msg)
+    texts = [text.strip() for text in _COMMA.split(cells)]
+    first = find_range(file, sheet, texts[0], control_id, control_name)
+    ranges = [first.need()]
+    for text in texts[1:]:
+        if not text:
+            msg = f"{cells!r} has an empty range between commas; write them like B3:C3,B7:C7"
+            raise ToolError(msg)
+        ranges.append(find_range(file, first.sheet.title, text, control_id, control_name).need())
+    return first.sheet, ranges
 
 
 def drawn_cells(sheet: Sheet, cells: str) -> SheetRange:
