@@ -27,7 +27,7 @@ class CellCondition(Condition):
 def cells_meeting(
     file: ExcelFile, sheet: Sheet, cells: CellRange, where: list[CellCondition], *, header: bool
 ) -> list[tuple[int, int]]:
-    """List the cells of a range that meet all conditions, row by row.
+    """List the cells of a range that meet all conditions.
 
     Columns are those of the table or block around the range, whose header meets none.
 
@@ -51,7 +51,10 @@ def cells_meeting(
 
 
 def table_around(sheet: Sheet, cells: CellRange, columns: list[str]) -> CellRange:
-    """Return the table or block that a range lies in; itself if its first row has the headers."""
+    """Return the table or block around a range.
+
+    It is the range itself if its first row has the headers.
+    """
     headers = {text.casefold() for text in header_of(sheet, cells)}
     if columns and all(column.casefold() in headers for column in columns):
         return cells

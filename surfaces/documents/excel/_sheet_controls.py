@@ -196,7 +196,9 @@ def find_range(file: ExcelFile, sheet: str, cells: str, control_id: str = "", co
 def find_ranges(
     file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = ""
 ) -> tuple[Sheet, list[CellRange]]:
-    """Find the ranges of one sheet that a call's arguments select, separated by commas.
+    """Find the ranges of one sheet that a call's arguments select.
+
+    Commas separate them.
 
     Raises:
         ToolError: If one does not exist, they lie on several sheets, or there are too many.

@@ -70,6 +70,8 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> list[TouchedCells]
     if "sheet" not in arguments:
         return []
     selector = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
+    if "what" in arguments:  # whole rows and columns
+        return [TouchedCells(find_range(file, selector[0], "", *selector[1:]).sheet)]
     if "," in arguments.get("cells", ""):
         sheet, ranges_of_call = find_ranges(file, selector[0], arguments["cells"], *selector[1:])
         return [TouchedCells(sheet, cells) for cells in ranges_of_call]
@@ -80,7 +82,7 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> list[TouchedCells]
         rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
         target = start_of(file, selector[0], arguments["cell"], *selector[1:])
         return [TouchedCells(target.sheet, spread(target, len(rows), width_of(rows)))]
-    if "values" in arguments or "what" in arguments:
+    if "values" in arguments:
         return [TouchedCells(find_range(file, selector[0], "", *selector[1:]).sheet)]
     return [TouchedCells(sheet_of(file, *selector))]
 

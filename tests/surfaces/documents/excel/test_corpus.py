@@ -154,6 +154,11 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
     "insert_rows": ("insert_rows_or_columns", {"what": "rows", "at": "4", "count": 2}),
     "insert_column": ("insert_rows_or_columns", {"what": "columns", "at": "C"}),
     "delete_row": ("delete_rows_or_columns", {"what": "rows", "at": "5"}),
+    "delete_cells": (
+        "delete_rows_or_columns",
+        {"what": "rows", "cells": "A1:D6", "where": [{"column": "Quantity", "value": 4}], "whole_rows": False},
+    ),
+    "format_where": ("format_cells", {"cells": "A1:D6,H2", "where": [{"operator": ">", "value": 3}], "fill": "red"}),
     "format": ("format_cells", {"cells": "A1:D1", "bold": True, "width": 20}),
     "add_sheet": ("add_sheet", {"title": "New", "position": 1}),
 }

@@ -111,11 +111,23 @@ def test_libreoffice_agrees_with_edited_workbooks(workspace: Path, tmp_path: Pat
     made(workspace / "texts.xlsx", [["Price"], ["USD 100"], ["USD 2.5"], ["=SUM(A2:A3)"]])
     call("replace_text", "texts.xlsx", find_text="USD ", new_text="")
 
+    # rows deleted by a condition and as duplicates, with the formulas of those that stay
+    numbers = [(number * 7 % 11, number) for number in range(40)]
+    lines = [[key, value, f"=B{row}*2", "=SUM(B$2:B$41)"] for row, (key, value) in enumerate(numbers, 2)]
+    rows = [["Key", "Value", "Double", "All"], *lines]
+    made(workspace / "fewer.xlsx", rows)
+    above = [{"column": "Value", "operator": ">=", "value": 5}]
+    call("delete_rows_or_columns", "fewer.xlsx", what="rows", where=above, duplicates_in=["Key"], cells="A1:D41")
+
     books = recomputed(workspace, tmp_path)
     ranks = [cell.value for cell in books["order"].active["B"][1:]]
     assert ranks == sorted(ranks)
     assert round(books["times"].active["B7"].value, 6) == 6 + 36 + 8 - 2.5
     assert [cell.value for cell in books["template"].active["D"][1:]] == [6, 20, 1, 100, 127]
+    kept_rows = numbers[:5] + numbers[5:16]
+    total = sum(value for _, value in kept_rows)
+    expected = [(key, value, value * 2, total) for key, value in kept_rows]
+    assert [*books["fewer"].active.iter_rows(min_row=2, values_only=True)] == expected
     before = [cell.value for cell in books["before"]["Sum"]["A"]]
     assert [cell.value for cell in books["after"]["Sum"]["B"]] == before
     assert before[:5] == [21, 6, 6, 6, 3]
