@@ -92,7 +92,7 @@ def test_the_documents_need_a_folder_and_no_office(tmp_path):
     assert (need.met, need.command) == (False, "")
 
 
-EXTRAS = "PIL Xlib asyncssh icalendar ironcalc jeepney pdfminer pdfplumber pytesseract tree_sitter tree_sitter_bash"
+EXTRAS = "PIL Xlib asyncssh icalendar ironcalc jeepney pdfminer pdfplumber pytesseract re2 tree_sitter tree_sitter_bash"
 
 
 def test_every_surface_is_imported_without_extras():

@@ -158,6 +158,7 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
         "delete_rows_or_columns",
         {"what": "rows", "cells": "A1:D6", "where": [{"column": "Quantity", "value": 4}], "whole_rows": False},
     ),
+    "copy": ("copy_range", {"cells": "A1:D6", "to": "A20"}),
     "format_where": ("format_cells", {"cells": "A1:D6,H2", "where": [{"operator": ">", "value": 3}], "fill": "red"}),
     "format": ("format_cells", {"cells": "A1:D1", "bold": True, "width": 20}),
     "add_sheet": ("add_sheet", {"title": "New", "position": 1}),
@@ -233,7 +234,7 @@ def test_a_workbook_whose_elements_have_prefixes_is_edited(workspace: Path, call
     assert call("read_range", path.name, cells="A2:B2")["values"] == [["item 1", 2]]
     call("append_rows", path.name, values=[["new", 1]])
     call("format_cells", path.name, cells="A1", bold=True, width=30)
-    call("merge_cells", path.name, cells="J1:K1")
+    call("format_cells", path.name, cells="J1:K1", merge=True)
     after = parts(path.read_bytes())["xl/worksheets/sheet1.xml"]
     assert b"ns0" not in after
     assert b"<x:mergeCell ref=" in after

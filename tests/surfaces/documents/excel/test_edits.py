@@ -783,12 +783,12 @@ def test_an_alignment_that_is_not_set_stays_unset(book: Path, call: Call) -> Non
 
 def test_cells_are_merged_and_taken_apart(book: Path, call: Call) -> None:
     call("write_range", book.name, values=[["wide"]], cell="F1")
-    call("merge_cells", book.name, cells="F1:H1")
+    call("format_cells", book.name, cells="F1:H1", merge=True)
     assert call("read_range", book.name, cells="F1:H1")["merged"] == ["F1:H1"]
     for cells, why in (("A1:B1", "B1 holds something"), ("G1:G2", "not empty"), ("K1", "one cell")):
         with pytest.raises(ToolError, match=why):
-            call("merge_cells", book.name, cells=cells)
-    assert call("merge_cells", book.name, cells="F1:H9", merge=False)["taken_apart"] == ["F1:H1"]
+            call("format_cells", book.name, cells=cells, merge=True)
+    assert call("format_cells", book.name, cells="F1:H9", merge=False)["taken_apart"] == ["F1:H1"]
     assert call("read_range", book.name, cells="F1:H1")["merged"] == []
 
 

@@ -118,6 +118,11 @@ def test_libreoffice_agrees_with_edited_workbooks(workspace: Path, tmp_path: Pat
     made(workspace / "fewer.xlsx", rows)
     above = [{"column": "Value", "operator": ">=", "value": 5}]
     call("delete_rows_or_columns", "fewer.xlsx", what="rows", where=above, duplicates_in=["Key"], cells="A1:D41")
+    # formulas copied to another place, and parts of texts
+    made(workspace / "copies.xlsx", [["x", 1, "=B1*10", "a1-b2"], ["y", 2, "=B2*10+$B$1", "c3-d4"]])
+    call("copy_range", "copies.xlsx", cells="A1:C2", to="F5")
+    call("copy_range", "copies.xlsx", cells="D1:D2", to="F8", pattern=r"([a-z])\d-(\w)")
+    call("write_range", "copies.xlsx", cell="G6", values=[[7]])
 
     books = recomputed(workspace, tmp_path)
     ranks = [cell.value for cell in books["order"].active["B"][1:]]
@@ -128,6 +133,8 @@ def test_libreoffice_agrees_with_edited_workbooks(workspace: Path, tmp_path: Pat
     total = sum(value for _, value in kept_rows)
     expected = [(key, value, value * 2, total) for key, value in kept_rows]
     assert [*books["fewer"].active.iter_rows(min_row=2, values_only=True)] == expected
+    assert [[cell.value for cell in row] for row in books["copies"].active["F5:H6"]] == [["x", 1, 10], ["y", 7, 71]]
+    assert [[cell.value for cell in row] for row in books["copies"].active["F8:G9"]] == [["a", "b"], ["c", "d"]]
     before = [cell.value for cell in books["before"]["Sum"]["A"]]
     assert [cell.value for cell in books["after"]["Sum"]["B"]] == before
     assert before[:5] == [21, 6, 6, 6, 3]
