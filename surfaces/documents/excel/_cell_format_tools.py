@@ -29,6 +29,8 @@ from callboard.surfaces.documents.excel._cell_ranges import (
     filled_positions,
     writable,
 )
+from callboard.surfaces.documents.excel._conditional_formats import Conditional  # noqa: TC001 - schemas are made of it
+from callboard.surfaces.documents.excel._conditional_rules import ConditionalRules
 from callboard.surfaces.documents.excel._hidden_rows import row_spans
 from callboard.surfaces.documents.excel._met_conditions import CellCondition, cells_meeting
 from callboard.surfaces.documents.excel._sheet import where_of
@@ -93,6 +95,15 @@ class ExcelFormatTools(ExcelEditor):
         merge: Annotated[
             bool | None, Field(description="True merges each range into one cell, false takes merged cells apart.")
         ] = None,
+        conditional: Annotated[
+            Conditional | None,
+            Field(
+                description="Add makes a conditional format of where, scale or bars, which follows later values, "
+                "replace does so in place of those of the cells, and delete deletes those."
+            ),
+        ] = None,
+        scale: Annotated[list[Color], Field(description="2 or 3 colors of a color scale, the lowest first.")] = NONE,
+        bars: Annotated[Color | None, Field(description="The color of conditional bars.")] = None,
         sheet: SheetTitle = "",
         header: Header = True,
         control_id: ControlId = "",
@@ -100,7 +111,7 @@ class ExcelFormatTools(ExcelEditor):
     ) -> Answer:
         """Change the format of cells; arguments left out change nothing.
 
-        ``where`` chooses rows by a column, or cells by their own value. Later values do not change the format.
+        ``where`` chooses rows by a column, or cells by their own value, once; conditional formats follow later values.
         """
         code = None if number_format is None else number_code(number_format)
         changes = Format(
@@ -112,6 +123,12 @@ class ExcelFormatTools(ExcelEditor):
             writable(SheetRange(target_sheet, None))
             bounded(*ranges)
             answer: Answer = {"sheet": target_sheet.title, "cells": ",".join(area.coord for area in ranges)}
+            if conditional or scale or bars:
+                rules = ConditionalRules(where, scale, bars, changes, header)
+                if merge is not None:
+                    msg = "merge and conditional formats are two calls"
+                    raise ToolError(msg)
+                return file.answers(answer | rules.apply(target_sheet, ranges, conditional or "add"))
             positions = None
             if where:
                 met = (cells_meeting(file, target_sheet, area, where, header=header) for area in ranges)

@@ -15,6 +15,7 @@ from callboard.surfaces.documents._tables import nearest, short
 from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_values import NOT_COMPUTED
 from callboard.surfaces.documents.excel._charts import charts_of
+from callboard.surfaces.documents.excel._conditional_formats import conditional_formats_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._hidden_rows import facts_of, filters_of_table
 from callboard.surfaces.documents.excel._named_tables import header_of, tables_of
@@ -91,6 +92,7 @@ def _of_sheet(sheet: Sheet, number: int, used: CellRange | None) -> Iterator[Con
     if sheet.is_grid:
         detail |= {"used": used.coord if used else None, "protected": sheet.protected}
         detail |= unlocked(sheet) | facts_of(sheet, used) | validations_of(sheet)
+        detail |= conditional_formats_of(sheet)
     yield Control(id=f"sheet-{number}", name=sheet.title, kind=sheet.kind, visible=visible, detail=detail)
     if used:
         header = _lettered(header_of(sheet, used), used)

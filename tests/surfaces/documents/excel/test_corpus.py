@@ -159,6 +159,10 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
         {"what": "rows", "cells": "A1:D6", "where": [{"column": "Quantity", "value": 4}], "whole_rows": False},
     ),
     "copy": ("copy_range", {"cells": "A1:D6", "to": "A20"}),
+    "conditional": (
+        "format_cells",
+        {"cells": "A2:A6", "where": [{"operator": "filled"}], "conditional": "add", "bold": True},
+    ),
     "format_where": ("format_cells", {"cells": "A1:D6,H2", "where": [{"operator": ">", "value": 3}], "fill": "red"}),
     "format": ("format_cells", {"cells": "A1:D1", "bold": True, "width": 20}),
     "add_sheet": ("add_sheet", {"title": "New", "position": 1}),
