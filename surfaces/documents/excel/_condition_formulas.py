@@ -53,7 +53,7 @@ def _test(sheet: Sheet, cell: str, condition: CellCondition) -> str:
     if operator in {"begins", "ends"}:
         side = "LEFT" if operator == "begins" else "RIGHT"
         return f"IFERROR({side}({cell},{len(str(value))})={text},FALSE)"
-    number = _number(sheet, value)
+    number = number_text(sheet, value)
     if operator in {"=", "<>"}:
         tests = [] if isinstance(value, Date) else [f"EXACT(UPPER({cell}),UPPER({text}))"]
         if isinstance(value, bool):
@@ -70,7 +70,7 @@ def _test(sheet: Sheet, cell: str, condition: CellCondition) -> str:
     return f"IF(ISNUMBER({cell}),{cell}{operator}{number},FALSE)"
 
 
-def _number(sheet: Sheet, value: str | bool | float | Date) -> str:  # noqa: FBT001 - a value
+def number_text(sheet: Sheet, value: str | bool | float | Date) -> str:  # noqa: FBT001 - a value
     """Write a number or date for a formula; empty for other values."""
     if isinstance(value, bool):
         return ""

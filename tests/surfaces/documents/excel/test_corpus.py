@@ -158,6 +158,7 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
         "delete_rows_or_columns",
         {"what": "rows", "cells": "A1:D6", "where": [{"column": "Quantity", "value": 4}], "whole_rows": False},
     ),
+    "filter": ("filter_rows", {"cells": "A1:D6", "where": [{"column": "Quantity", "operator": ">", "value": 4}]}),
     "copy": ("copy_range", {"cells": "A1:D6", "to": "A20"}),
     "conditional": (
         "format_cells",
