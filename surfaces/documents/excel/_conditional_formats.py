@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lxml import etree
-from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import color_code, short
 from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._rule_ranges import ranges_of, without
 
 if TYPE_CHECKING:
+    from openpyxl.worksheet.cell_range import CellRange
+
     from callboard.surfaces.documents._package import Element
     from callboard.surfaces.documents._tables import Answer
     from callboard.surfaces.documents.excel._cell_formats import Format
@@ -41,7 +43,7 @@ def conditional_formats_of(sheet: Sheet) -> Answer:
     """Describe the conditional formats of a sheet for an observation."""
     entries: list[tuple[str, str]] = []
     for element in _formats(sheet):
-        cells = _ranges(element)
+        cells = ranges_of(element)
         entries += [(cells, _description(rule)) for rule in element if local(rule) == "cfRule"]
     if not entries:
         return {}
@@ -69,7 +71,7 @@ def _description(rule: Element) -> str:
 def add_rule(sheet: Sheet, cells: CellRange, rule: Element) -> None:
     """Add a rule for a range, before all others, if missing."""
     sheet.edit()
-    if any(_ranges(entry) == cells.coord and any(_same(rule, old) for old in entry) for entry in _formats(sheet)):
+    if any(ranges_of(entry) == cells.coord and any(_same(rule, old) for old in entry) for entry in _formats(sheet)):
         return
     for other in [element for entry in _formats(sheet) for element in entry if local(element) == "cfRule"]:
         if other.get("priority", "").isdigit():
@@ -156,57 +158,17 @@ def delete_rules(sheet: Sheet, cells: CellRange) -> int:
     A rule that holds for other cells, too, stays for those.
     """
     count = 0
-    for element in [entry for entry in _formats(sheet) if _ranges(entry)]:
-        areas = [area_of(reference) for reference in _ranges(element).split()]
+    for element in [entry for entry in _formats(sheet) if ranges_of(entry)]:
+        areas = [area_of(reference) for reference in ranges_of(element).split()]
         if all(area.isdisjoint(cells) for area in areas):
             continue
         count += sum(1 for rule in element if local(rule) == "cfRule")
-        remaining = [part for area in areas for part in _without(area, cells)]
-        if remaining and not _is_anchored(areas[0], remaining[0]):
-            msg = f"a conditional format of {_ranges(element)} begins in {cells.coord}; name all of its cells"
-            raise ToolError(msg)
-        _set_ranges(sheet, element, [area.coord for area in remaining])
+        without(sheet, element, cells)
     return count
-
-
-def _is_anchored(old: CellRange, new: CellRange) -> bool:
-    """Return whether relative references keep the cell that they start from."""
-    return (old.min_row, old.min_col) == (new.min_row, new.min_col)
-
-
-def _set_ranges(sheet: Sheet, element: Element, ranges: list[str]) -> None:
-    sheet.edit()
-    inner = next((child for child in element if local(child) == "sqref"), None)
-    if not ranges:
-        parent = element.getparent()
-        parent.remove(element)
-    elif inner is not None:
-        inner.text = " ".join(ranges)
-    else:
-        element.set("sqref", " ".join(ranges))
-
-
-def _without(area: CellRange, cells: CellRange) -> list[CellRange]:
-    """Return the parts of an area outside of a range."""
-    if area.isdisjoint(cells):
-        return [area]
-    top, bottom = max(area.min_row, cells.min_row), min(area.max_row, cells.max_row)
-    parts = [
-        (area.min_col, area.min_row, area.max_col, top - 1),
-        (area.min_col, top, cells.min_col - 1, bottom),
-        (cells.max_col + 1, top, area.max_col, bottom),
-        (area.min_col, bottom + 1, area.max_col, area.max_row),
-    ]
-    return [CellRange(None, *part) for part in parts if part[0] <= part[2] and part[1] <= part[3]]
 
 
 def _formats(sheet: Sheet) -> list[Element]:
     return [element for element in sheet.root.iter("{*}conditionalFormatting") if isinstance(element.tag, str)]
-
-
-def _ranges(element: Element) -> str:
-    inner = next((child.text or "" for child in element if local(child) == "sqref"), "")
-    return str(element.get("sqref") or inner)
 
 
 def _difference(sheet: Sheet, changes: Format) -> Element:

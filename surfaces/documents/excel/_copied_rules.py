@@ -11,6 +11,7 @@ from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._formula_text import translated
+from callboard.surfaces.documents.excel._rule_ranges import ranges_of
 from callboard.surfaces.documents.excel._sheet import position_of
 
 if TYPE_CHECKING:
@@ -64,12 +65,11 @@ def marks_in(sheet: Sheet, cells: CellRange, *, rules: bool) -> Answer:
 
 def _rules(sheet: Sheet, cells: CellRange) -> list[Element]:
     """List the elements of rules that hold for cells of a range."""
-    elements = []
-    for element in sheet.root.iter("{*}conditionalFormatting", "{*}dataValidation"):
-        text = element.get("sqref") or next((child.text for child in element if local(child) == "sqref"), "") or ""
-        if any(not area_of(reference).isdisjoint(cells) for reference in text.split()):
-            elements.append(element)
-    return elements
+    return [
+        element
+        for element in sheet.root.iter("{*}conditionalFormatting", "{*}dataValidation")
+        if any(not area_of(reference).isdisjoint(cells) for reference in ranges_of(element).split())
+    ]
 
 
 def _moved(area: CellRange, cells: CellRange, down: int, right: int) -> tuple[int, int, int, int]:

@@ -38,6 +38,7 @@ from callboard.surfaces.documents.excel._sheet_controls import (
 from callboard.surfaces.documents.excel._sheet_tools import ExcelSheetTools
 from callboard.surfaces.documents.excel._split_texts import Split
 from callboard.surfaces.documents.excel._touched_cells import canonical, resources
+from callboard.surfaces.documents.excel._validation_tools import ExcelValidationTools
 from callboard.surfaces.documents.excel._workbook import ExcelFile
 from callboard.surfaces.documents.excel._workbook_editor import (
     CELLS,
@@ -63,7 +64,9 @@ _ROWS: TypeAdapter[list[list[Value]]] = TypeAdapter(list[list[Value]])
 _SHOWN = 3
 
 
-class ExcelTools(ExcelCopyTools, ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartTools):
+class ExcelTools(
+    ExcelCopyTools, ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartTools, ExcelValidationTools
+):
     """The tools of ``.xlsx`` files.
 
     Each call reads the file, and an edit replaces it; no file stays open.

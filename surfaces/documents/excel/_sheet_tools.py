@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import Field
@@ -81,7 +81,7 @@ class ExcelSheetTools(ExcelEditor):
     def delete_rows_or_columns(
         self,
         document: Document,
-        what: Lines,
+        what: Annotated[Literal["rows", "columns", "sheet"], Field(description="Rows, columns or the whole sheet.")],
         at: Annotated[
             str,
             Field(
@@ -105,10 +105,16 @@ class ExcelSheetTools(ExcelEditor):
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Delete rows or columns of a whole sheet, with their content.
+        """Delete rows or columns of a sheet, or the whole sheet.
 
-        Formulas, charts, tables and formats follow. Rows are named by number, by conditions, or as duplicates.
+        Formulas, charts, tables and formats follow. Rows are named by number, by conditions, or as duplicates. The last
+        visible sheet, and one that others refer to (also to its tables), can't be deleted.
         """
+        if what == "sheet":
+            if at or where or duplicates_in or cells:
+                msg = "what is sheet, which deletes all of it; say rows or columns to delete some"
+                raise ToolError(msg)
+            return self._delete_sheet(document, sheet, control_id, control_name)
         if not (where or duplicates_in):
             if not at or cells or not whole_rows:
                 msg = "say where: at for whole rows or columns, else where or duplicates_in for rows of a range"
@@ -158,19 +164,8 @@ class ExcelSheetTools(ExcelEditor):
                 answer["title_in_texts_stays"] = [*stale[:_MOST_LOST]]
             return file.answers(answer)
 
-    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=SHEET)
-    def delete_sheet(
-        self,
-        document: Document,
-        *,
-        sheet: Annotated[str, Field(description="The sheet's title; empty with a control.")] = "",
-        control_id: ControlId = "",
-        control_name: ControlName = "",
-    ) -> Answer:
-        """Delete a sheet with its content.
-
-        The last visible sheet, and one that others refer to (also to its tables), can't be deleted.
-        """
+    def _delete_sheet(self, document: str, sheet: str, control_id: str, control_name: str) -> Answer:
+        """Delete a sheet to which no other refers."""
         with self._editing(document) as file:
             target_sheet = sheet_of(file, sheet, control_id, control_name)
             check_structure(file)

@@ -70,6 +70,8 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> list[TouchedCells]
     if "sheet" not in arguments:
         return []
     selector = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
+    if arguments.get("what") == "sheet":
+        return [TouchedCells(sheet_of(file, *selector))]
     if "what" in arguments:  # whole rows and columns
         return [TouchedCells(find_range(file, selector[0], "", *selector[1:]).sheet)]
     if "," in arguments.get("cells", ""):
@@ -141,8 +143,8 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
         yield TouchedCells(source.sheet, source.cells).resource
     if anchor := arguments.get("anchor"):
         yield TouchedCells(target.sheet, parse_cells(anchor)).resource
-    if formula := arguments.get("formula"):
-        yield from _read_by(file, target, str(formula))
+    for formula in filter(None, (arguments.get("formula"), arguments.get("source"))):
+        yield from _read_by(file, target, str(formula) if str(formula).lstrip()[:1] in "={" else f"={formula}")
 
 
 def _read_by(file: ExcelFile, target: TouchedCells, formula: str) -> Iterator[str]:

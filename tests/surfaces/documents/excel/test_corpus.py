@@ -159,6 +159,7 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
         {"what": "rows", "cells": "A1:D6", "where": [{"column": "Quantity", "value": 4}], "whole_rows": False},
     ),
     "filter": ("filter_rows", {"cells": "A1:D6", "where": [{"column": "Quantity", "operator": ">", "value": 4}]}),
+    "validation": ("set_validation", {"kind": "whole", "cells": "C2:C6", "operator": ">", "limits": [0]}),
     "copy": ("copy_range", {"cells": "A1:D6", "to": "A20"}),
     "conditional": (
         "format_cells",

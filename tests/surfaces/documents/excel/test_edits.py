@@ -526,7 +526,7 @@ def test_append_names_the_formulas_that_omit_the_new_rows(sheet, call, total: li
     call("set_formula", name, sheet="Other", cells="A2", formula="=SUM(Sheet!B2:B3)+COUNT(Sheet!B:B)")
     answer = call("append_rows", name, sheet="Sheet", values=[["d", 4]])
     assert answer["not_extended"] == ["Other!A1", "a chart on Sheet"]
-    call("delete_sheet", name, sheet="Other")
+    call("delete_rows_or_columns", name, what="sheet", sheet="Other")
     call("edit_chart", name, control_id="chart-1", cells="A1:B5")
     assert call("append_rows", name, values=[["e", 5]])["not_extended"] == ["a chart on Sheet"]
     call("edit_chart", name, control_id="chart-1", delete=True)
