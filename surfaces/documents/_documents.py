@@ -100,6 +100,7 @@ class OfficeTools(Protocol):
 
 OVERWRITING = frozenset(
     {
+        "copy_range",
         "edit_paragraph",
         "move_slide",
         "rename_sheet",
@@ -119,7 +120,7 @@ OVERWRITING = frozenset(
 """Tools that replace or move a document's content; the others add to it, or change its format."""
 
 
-PRECISE = frozenset({"replace_text", "set_formula", "write_range"})
+PRECISE = frozenset({"copy_range", "replace_text", "set_formula", "write_range"})
 """Of them, those of a workbook that overwrite only if the cells that they write hold something else."""
 
 

@@ -92,7 +92,7 @@ def test_the_documents_need_a_folder_and_no_office(tmp_path):
     assert (need.met, need.command) == (False, "")
 
 
-EXTRAS = "PIL Xlib asyncssh icalendar ironcalc jeepney pdfminer pdfplumber pypdfium2 pytesseract"
+EXTRAS = "PIL Xlib asyncssh icalendar ironcalc jeepney pdfminer pdfplumber pypdfium2 pytesseract re2"
 EXTRAS += " tree_sitter tree_sitter_bash"
 
 

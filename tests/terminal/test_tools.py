@@ -63,18 +63,19 @@ def settings(here: Path) -> Callable[..., None]:
 
 def test_tool_is_shown_with_its_arguments_effect_and_hazards(call: Call, settings: Callable[..., None]) -> None:
     settings(documents={"workspace": "."})
-    result = call("tools", "delete_sheet")
+    result = call("tools", "delete_from_table")
     assert result.exit_code == 0
     assert [line.rstrip() for line in result.stdout.splitlines()] == [
         "documents  1 tool; resources: file, sheet, range; hazards may differ by call",
         "",
-        "  delete_sheet  once  deletes",
-        "    for app; in excel; on sheet; up to 60 s",
-        "    Delete a sheet with its content.",
+        "  delete_from_table  once  deletes",
+        "    for app; in word; on table; up to 60 s",
+        "    Delete rows or columns of a table; the rest stays.",
         "    - document: string, required  The document's path within the workspace, such as sales.docx.",
-        '    - sheet: string = ""  The sheet\'s title; empty with a control.',
-        '    - control_id: string = ""  The id of an observed control, such as table-1.',
+        "    - control_id: string, required  The id of an observed control, such as table-1.",
         '    - control_name: string = ""  The observed control\'s name; checked where it is given.',
+        "    - rows: array of integer = []  The rows to delete, from 1; the header counts.",
+        "    - columns: array of integer = []  The columns to delete, from 1.",
         "",
     ]
 

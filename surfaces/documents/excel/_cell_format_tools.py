@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from openpyxl.utils import get_column_letter
 from pydantic import Field
 
 from callboard.messages import Effect
@@ -30,19 +29,29 @@ from callboard.surfaces.documents.excel._cell_ranges import (
     filled_positions,
     writable,
 )
+from callboard.surfaces.documents.excel._conditional_formats import Conditional  # noqa: TC001 - schemas are made of it
+from callboard.surfaces.documents.excel._conditional_rules import ConditionalRules
+from callboard.surfaces.documents.excel._hidden_rows import row_spans
+from callboard.surfaces.documents.excel._met_conditions import CellCondition, cells_meeting
+from callboard.surfaces.documents.excel._sheet import where_of
 from callboard.surfaces.documents.excel._sheet_controls import (
-    find_range,
+    SheetRange,
+    find_ranges,
 )
 from callboard.surfaces.documents.excel._workbook_editor import (
     CELLS,
     EXCEL,
-    Cells,
+    NONE,
     ExcelEditor,
+    Header,
+    Ranges,
     SheetTitle,
 )
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from openpyxl.worksheet.cell_range import CellRange
+
+    from callboard.surfaces.documents.excel._sheet import Sheet
 
 
 class ExcelFormatTools(ExcelEditor):
@@ -53,7 +62,10 @@ class ExcelFormatTools(ExcelEditor):
         self,
         document: Document,
         *,
-        cells: Cells = "",
+        cells: Ranges = "",
+        where: Annotated[
+            list[CellCondition], Field(description="Only cells that meet all of them get the format; empty for all.")
+        ] = NONE,
         number_format: Annotated[
             str | None,
             Field(
@@ -80,60 +92,74 @@ class ExcelFormatTools(ExcelEditor):
             Literal["none", "thin", "medium", "thick"] | None, Field(description="The lines around each cell.")
         ] = None,
         width: Annotated[float | None, Field(ge=0, le=255, description="Of the columns, in characters.")] = None,
+        merge: Annotated[
+            bool | None, Field(description="True merges each range into one cell, false takes merged cells apart.")
+        ] = None,
+        conditional: Annotated[
+            Conditional | None,
+            Field(
+                description="Add makes a conditional format of where, scale or bars, which follows later values, "
+                "replace does so in place of those of the cells, and delete deletes those."
+            ),
+        ] = None,
+        scale: Annotated[list[Color], Field(description="2 or 3 colors of a color scale, the lowest first.")] = NONE,
+        bars: Annotated[Color | None, Field(description="The color of conditional bars.")] = None,
         sheet: SheetTitle = "",
+        header: Header = True,
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Change the format of cells; arguments left out change nothing."""
+        """Change the format of cells; arguments left out change nothing.
+
+        ``where`` chooses rows by a column, or cells by their own value, once; conditional formats follow later values.
+        """
         code = None if number_format is None else number_code(number_format)
         changes = Format(
             number_format=code, bold=bold, italic=italic, underline=underline, font=font, size=size,
             color=color, fill=fill, horizontal=horizontal, vertical=vertical, wrap=wrap, border=border, width=width,
         )  # fmt: skip
         with self._editing(document) as file:
-            target = writable(find_range(file, sheet, cells, control_id, control_name))
-            area = bounded(target.need())
-            format_cells(target.sheet, area, changes)
-            changed: Answer = changes.model_dump(exclude_none=True)
-            return file.answers({"sheet": target.sheet.title, "cells": area.coord, **changed})
-
-    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
-    def merge_cells(
-        self,
-        document: Document,
-        cells: Annotated[str, Field(description="The range that becomes one cell, like A1:C1.")],
-        *,
-        merge: Annotated[bool, Field(description="False takes the merged cells in the range apart.")] = True,
-        sheet: SheetTitle = "",
-        control_id: ControlId = "",
-        control_name: ControlName = "",
-    ) -> Answer:
-        """Merge cells into one, or split merged cells.
-
-        Only the top left cell may hold something.
-        """
-        with self._editing(document) as file:
-            target = writable(find_range(file, sheet, cells, control_id, control_name))
-            area = target.need()
-            if not merge:
-                apart: list[JsonValue] = [*unmerge_cells(target.sheet, area)]
-                return file.answers({"sheet": target.sheet.title, "taken_apart": apart})
-            if area.coord not in {merged_range.coord for merged_range in target.sheet.merged}:
-                inner = [
-                    where for where in filled_positions(target.sheet, area) if where != (area.min_row, area.min_col)
-                ]
-                if inner:
-                    where = f"{get_column_letter(inner[0][1])}{inner[0][0]}"
-                    msg = f"{where} holds something, and would not be seen in a merged cell; empty it first"
+            target_sheet, ranges = find_ranges(file, sheet, cells, control_id, control_name)
+            writable(SheetRange(target_sheet, None))
+            bounded(*ranges)
+            answer: Answer = {"sheet": target_sheet.title, "cells": ",".join(area.coord for area in ranges)}
+            if conditional or scale or bars:
+                rules = ConditionalRules(where, scale, bars, changes, header)
+                if merge is not None:
+                    msg = "merge and conditional formats are two calls"
                     raise ToolError(msg)
-                check_empty(
-                    target.sheet,
-                    area,
-                    "merged cells and tables can't be merged",
-                    but=(area.min_row, area.min_col),
-                )
-                merge_cells(target.sheet, area)
-            return file.answers({"sheet": target.sheet.title, "cells": area.coord})
+                return file.answers(answer | rules.apply(target_sheet, ranges, conditional or "add"))
+            positions = None
+            if where:
+                met = (cells_meeting(file, target_sheet, area, where, header=header) for area in ranges)
+                positions = [*dict.fromkeys(position for area in met for position in area)]
+                if not positions:
+                    msg = f"no cell of {answer['cells']} meets the conditions"
+                    raise ToolError(msg)
+                answer |= {
+                    "cells_formatted": len(positions),
+                    "rows_formatted": row_spans({row for row, _ in positions}),
+                }
+            for area in ranges if merge else ():
+                _merge(target_sheet, area)
+            if merge is False:
+                answer["taken_apart"] = [coord for area in ranges for coord in unmerge_cells(target_sheet, area)]
+            if merge is None or changes != Format():
+                format_cells(target_sheet, ranges, changes, positions)
+            return file.answers(answer | changes.model_dump(exclude_none=True))
+
+
+def _merge(sheet: Sheet, cells: CellRange) -> None:
+    """Merge cells; only the first may hold something."""
+    if cells.coord in {merged_range.coord for merged_range in sheet.merged}:
+        return
+    corner = (cells.min_row, cells.min_col)
+    inner = next((where for where in filled_positions(sheet, cells) if where != corner), None)
+    if inner is not None:
+        msg = f"{where_of(*inner)} holds something, and would not be seen in a merged cell; empty it first"
+        raise ToolError(msg)
+    check_empty(sheet, cells, "merged cells and tables can't be merged", but=corner)
+    merge_cells(sheet, cells)
 
 
 _WORDS = {

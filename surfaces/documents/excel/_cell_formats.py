@@ -16,6 +16,8 @@ from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._tables import Color, clean, color_code
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from callboard.surfaces.documents._package import Element
     from callboard.surfaces.documents.excel._cell_styles import Styles
     from callboard.surfaces.documents.excel._sheet import Sheet
@@ -47,8 +49,16 @@ class Format(BaseModel):
     width: Annotated[float | None, Field(ge=0, le=255, description="Of the columns, in characters.")] = None
 
 
-def format_cells(sheet: Sheet, cells: CellRange, changes: Format) -> None:
-    """Change the formats of the cells of a range.
+def format_cells(
+    sheet: Sheet, ranges: Iterable[CellRange], changes: Format, positions: Iterable[tuple[int, int]] | None = None
+) -> None:
+    """Change the formats of the cells of ranges.
+
+    Args:
+        sheet: The sheet.
+        ranges: The ranges; a width is that of all their columns.
+        changes: The changes.
+        positions: Those of the cells that change; None for all.
 
     Raises:
         ToolError: If nothing is to change, or a color is none.
@@ -59,23 +69,23 @@ def format_cells(sheet: Sheet, cells: CellRange, changes: Format) -> None:
     colors = {name: color_code(value) for name in ("color", "fill") if (value := getattr(changes, name)) is not None}
     styles = sheet.file.styles
     key = changes.model_dump_json(exclude={"width"})
+    ranges = [*ranges]
+    if positions is None:
+        positions = (position for cells in ranges for row in cells.rows for position in row)
     if changes.model_dump(exclude_none=True, exclude={"width"}):
-        for row in range(cells.min_row, cells.max_row + 1):
-            for column in range(cells.min_col, cells.max_col + 1):
-                style = styles.derive(
-                    sheet.style(row, column), key, lambda entry: _apply(styles, entry, changes, colors)
-                )
-                if changes.number_format is not None:
-                    style = styles.with_number_format(style, changes.number_format)
-                sheet.set_style(row, column, style)
+        for row, column in positions:
+            style = styles.derive(sheet.style(row, column), key, lambda entry: _apply(styles, entry, changes, colors))
+            if changes.number_format is not None:
+                style = styles.with_number_format(style, changes.number_format)
+            sheet.set_style(row, column, style)
     if changes.width is not None:
-        for column in range(cells.min_col, cells.max_col + 1):
+        for column in {column for cells in ranges for column in range(cells.min_col, cells.max_col + 1)}:
             set_width(sheet, column, changes.width)
 
 
 def make_bold(sheet: Sheet, cells: CellRange) -> None:
     """Set the text of cells in bold."""
-    format_cells(sheet, cells, Format(bold=True))
+    format_cells(sheet, [cells], Format(bold=True))
 
 
 def width_at(sheet: Sheet, column: int) -> float:

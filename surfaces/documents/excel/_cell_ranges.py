@@ -141,16 +141,17 @@ def spread(target: SheetRange, rows: int, width: int) -> CellRange:
     return cells
 
 
-def bounded(cells: CellRange) -> CellRange:
-    """Refuse a range that is too large for one call.
+def bounded(*ranges: CellRange) -> CellRange:
+    """Refuse ranges that are too large for one call; return the first.
 
     Raises:
-        ToolError: If the range has too many cells.
+        ToolError: If they have too many cells.
     """
-    if cells.size["rows"] * cells.size["columns"] > _MAX_WRITE:
-        msg = f"{cells.coord} has more than {_MAX_WRITE} cells; split the call"
+    if sum(cells.size["rows"] * cells.size["columns"] for cells in ranges) > _MAX_WRITE:
+        coords = ",".join(cells.coord for cells in ranges[:3]) + (",…" if len(ranges) > 3 else "")
+        msg = f"{coords} has more than {_MAX_WRITE} cells; split the call"
         raise ToolError(msg)
-    return cells
+    return ranges[0]
 
 
 def writable(target: SheetRange) -> SheetRange:

@@ -24,7 +24,7 @@ _EMPTY = f"""<styleSheet xmlns="{MAIN}"><fonts count="1"><font><sz val="11"/><na
 <borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>
 <cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>
 <cellXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/></cellXfs></styleSheet>"""
-_ORDER = ("numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs")
+_ORDER = ("numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs", "cellStyles", "dxfs")
 
 
 class Styles:
@@ -91,11 +91,12 @@ class Styles:
         """Add an entry to a collection if missing; return its index."""
         root = self.collection(collection)
         entries = _elements(root)
-        text = etree.tostring(entry, method="c14n")
+        root.append(entry)  # with the prefixes of the others
+        text = etree.tostring(entry, method="c14n", with_tail=False)
         for number, existing_entry in enumerate(entries):
             if etree.tostring(existing_entry, method="c14n", with_tail=False) == text:
+                root.remove(entry)
                 return number
-        root.append(entry)
         root.set("count", str(len(entries) + 1))
         return len(entries)
 
@@ -124,7 +125,12 @@ class Styles:
             list_element.set("count", str(len(_elements(list_element))))
         return list_element
 
-    def _set_format(self, entry: Element, code: str) -> None:
+    def add_difference(self, entry: Element) -> int:
+        """Add an entry to the list of conditional formats' changes."""
+        return self.intern("dxfs", entry)
+
+    def number_of_format(self, code: str) -> int:
+        """Return the number of a number format, which is added if missing."""
         number = BUILTIN_FORMATS_REVERSE.get(code)
         if number is None:
             number_formats = self.collection("numFmts")
@@ -136,7 +142,10 @@ class Styles:
                 number_format.set("numFmtId", str(number))
                 number_format.set("formatCode", code)
                 number_formats.set("count", str(len(_elements(number_formats))))
-        entry.set("numFmtId", str(number))
+        return int(number)
+
+    def _set_format(self, entry: Element, code: str) -> None:
+        entry.set("numFmtId", str(self.number_of_format(code)))
         entry.set("applyNumberFormat", "1")
         self._formats.clear()
 

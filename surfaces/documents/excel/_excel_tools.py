@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter
 from callboard.messages import Control, Effect
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short, width_of
+from callboard.surfaces.documents.excel._cell_elements import area_of, is_within
 from callboard.surfaces.documents.excel._cell_format_tools import ExcelFormatTools
 from callboard.surfaces.documents.excel._cell_ranges import (
     bounded,
@@ -22,17 +23,22 @@ from callboard.surfaces.documents.excel._cell_ranges import (
 )
 from callboard.surfaces.documents.excel._cell_values import Value
 from callboard.surfaces.documents.excel._chart_tools import ExcelChartTools
+from callboard.surfaces.documents.excel._copy_cells import target_of
+from callboard.surfaces.documents.excel._copy_tools import ExcelCopyTools, copied
 from callboard.surfaces.documents.excel._formulas import checked, fill, fill_array, is_array, resolved, show_dates
 from callboard.surfaces.documents.excel._proven_shapes import single_range
 from callboard.surfaces.documents.excel._range_tools import ExcelTableTools
 from callboard.surfaces.documents.excel._replace_texts import replace
+from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._sheet_controls import (
     find_all,
     find_range,
     tree,
 )
 from callboard.surfaces.documents.excel._sheet_tools import ExcelSheetTools
+from callboard.surfaces.documents.excel._split_texts import Split
 from callboard.surfaces.documents.excel._touched_cells import canonical, resources
+from callboard.surfaces.documents.excel._validation_tools import ExcelValidationTools
 from callboard.surfaces.documents.excel._workbook import ExcelFile
 from callboard.surfaces.documents.excel._workbook_editor import (
     CELLS,
@@ -58,7 +64,9 @@ _ROWS: TypeAdapter[list[list[Value]]] = TypeAdapter(list[list[Value]])
 _SHOWN = 3
 
 
-class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartTools):
+class ExcelTools(
+    ExcelCopyTools, ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartTools, ExcelValidationTools
+):
     """The tools of ``.xlsx`` files.
 
     Each call reads the file, and an edit replaces it; no file stays open.
@@ -101,7 +109,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         selectors = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
         named = (selectors["control_id"], selectors["control_name"])
         try:
-            load = self._load_whole if tool_name == "replace_text" else self._load
+            load = self._load_whole if tool_name in {"copy_range", "replace_text"} else self._load
             file = load(self._workspace.read(document))
             if tool_name == "write_range":
                 values = arguments["values"]
@@ -109,11 +117,21 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
                 cells = spread(target, len(values), width_of(values))
                 before = _contents(target.sheet, cells)
                 write_cells(target.sheet, cells, _ROWS.validate_python(values))
+            elif tool_name == "copy_range":
+                source = find_range(file, selectors["sheet"], selectors["cells"], *named)
+                target = target_of(file, source, arguments["to"])
+                before = _contents(target.sheet, target.sheet.used() or target.need())
+                split = Split(*(arguments.get(key, "") for key in ("delimiter", "widths", "pattern", "parts")))
+                options = {"content": arguments.get("content", "all"), "transpose": arguments.get("transpose", False)}
+                cells = area_of(str(copied(file, source, arguments["to"], split, **options)["cells"]))
+                before = {where: old for where, old in before.items() if is_within(cells, *position_of(where))}
             elif tool_name == "replace_text":
                 target = find_range(file, selectors["sheet"], selectors["cells"], *named)
                 cells = target.need()
                 before = _contents(target.sheet, cells)
-                replace(target, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
+                options = {"match_case": arguments["match_case"], "whole_cell": arguments["whole_cell"]}
+                is_pattern = arguments.get("pattern", False)
+                replace(target, arguments["find_text"], arguments["new_text"], is_pattern=is_pattern, **options)
             else:
                 target = find_range(file, selectors["sheet"], selectors["cells"], *named)
                 cells = bounded(target.need())
@@ -193,6 +211,9 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         sheet: SheetTitle = "",
         match_case: Annotated[bool, Field(description="Whether capitals count.")] = False,
         whole_cell: Annotated[bool, Field(description="Whether only cells that hold exactly this text count.")] = False,
+        pattern: Annotated[
+            bool, Field(description=r"Whether find_text is a regular expression; \1 in new_text is its first group.")
+        ] = False,
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
@@ -203,7 +224,9 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         """
         with self._editing(document) as file:
             target = find_range(file, sheet, cells, control_id, control_name)
-            answer = replace(target, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
+            answer = replace(
+                target, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell, is_pattern=pattern
+            )
             if not answer["changed"]:
                 msg = f"{find_text!r} is in no text of {target.sheet.title!r}!{target.need().coord}"
                 keys = [name for name in ("formulas_not_changed", "numbers_not_changed") if name in answer]

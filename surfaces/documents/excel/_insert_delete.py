@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
@@ -14,15 +15,15 @@ from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_references import all_formulas, areas
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN
+from callboard.surfaces.documents.excel._hidden_rows import hidden_rows, row_spans
 from callboard.surfaces.documents.excel._moved_references import move_references
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._notes_and_links import merged_links, move_anchors, move_marks
 from callboard.surfaces.documents.excel._sheet import position_of
+from callboard.surfaces.documents.excel._shift import Deletion
 from callboard.surfaces.documents.excel._structured_references import refers_to_column
 
 if TYPE_CHECKING:
-    from openpyxl.worksheet.cell_range import CellRange
-
     from callboard.surfaces.documents._package import Element
     from callboard.surfaces.documents.excel._named_tables import Table
     from callboard.surfaces.documents.excel._sheet import Sheet
@@ -53,11 +54,8 @@ def shift(file: ExcelFile, change: Shift) -> None:
     _shift_cells(change)
     _shift_elements(change)
 
-    def anchored(number: int) -> int:
-        new = change.index(number + 1)
-        return (change.at if new is None else new) - 1
-
-    move_anchors(sheet, change.axis, anchored)
+    if not _is_partial(change):
+        move_anchors(sheet, change.axis, lambda number: change.landing(number + 1) - 1)
     for part in file.package.related(sheet.part, "pivotTable"):
         for location in file.package.edit(part).iter(q("location")):
             _set_area(location, "ref", change.area(area_of(location.get("ref"))))
@@ -82,6 +80,7 @@ def _check(file: ExcelFile, change: Shift) -> None:
         if any(_in_span(file, title, sheet) for title, _ in areas(reference.formula)):
             msg = f"{reference.where} reads the same cells of several sheets, which can't follow; change it first"
             raise ToolError(msg)
+    _check_parts(change)
     package = file.package
     for part in package.related(sheet.part, "pivotTable"):
         for location in package.tree(part).iter(q("location")):
@@ -92,6 +91,34 @@ def _check(file: ExcelFile, change: Shift) -> None:
         cells = table.cells
         if change.count < 0 and change.resizes(cells):
             _check_table(file, change, table, cells)
+
+
+def _check_parts(change: Shift) -> None:
+    """Refuse to move some columns of what belongs together."""
+    if not isinstance(change, Deletion) or change.columns is None:
+        return
+    sheet = change.sheet
+    filters = [element.get("ref") for element in sheet.root.iterfind(q("autoFilter"))]
+    objects = {
+        "the merged cells": sheet.merged,
+        "the table in": [table.cells for table in tables_of(sheet)],
+        "the filter of": [area_of(reference) for reference in filters if reference],
+    }
+    for name, areas_of_kind in objects.items():
+        for cells in areas_of_kind:
+            if change.cuts(cells):
+                msg = f"{name} {cells.coord} would be cut, since only a part of its columns moves up"
+                raise ToolError(msg)
+    used = sheet.used()
+    hidden = hidden_rows(sheet, CellRange(None, 1, change.at, 1, used.max_row)) if used else []
+    if hidden:
+        msg = f"rows {row_spans(hidden)} are hidden, and other cells would move into them; show them in Excel first"
+        raise ToolError(msg)
+
+
+def _is_partial(change: Shift) -> bool:
+    """Return whether cells of some columns move, and not whole rows."""
+    return isinstance(change, Deletion) and change.columns is not None
 
 
 def _in_span(file: ExcelFile, span: str, sheet: Sheet) -> bool:
@@ -114,8 +141,8 @@ def _check_room(change: Shift) -> None:
 
 
 def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange) -> None:
-    deleted = range(change.at, change.at - change.count)
     if change.axis == "row":
+        deleted = {row for row in range(cells.min_row, cells.max_row + 1) if change.index(row) is None}
         first = cells.min_row + table.has_header
         last = cells.max_row - table.totals
         covers_table = cells.min_row in deleted and cells.max_row in deleted
@@ -128,6 +155,7 @@ def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange)
             msg = f"the table {table.name} in {cells.coord} must keep its header, its totals and a row; delete others"
             raise ToolError(msg)
         return
+    deleted = {*range(change.at, change.at - change.count)}
     if all(column in deleted for column in range(cells.min_col, cells.max_col + 1)):
         msg = f"the table {table.name} in {cells.coord} must keep a column; delete its sheet, or other columns"
         raise ToolError(msg)
@@ -188,7 +216,9 @@ def _shift_filter(change: Shift, element: Element) -> None:
 
 def _shift_cells(change: Shift) -> None:
     pattern = _pattern(change)
-    if change.axis == "row":
+    if isinstance(change, Deletion) and change.columns is not None:
+        _shift_up(change)
+    elif change.axis == "row":
         _shift_rows(change, pattern)
     else:
         _shift_within_rows(change, pattern)
@@ -217,6 +247,22 @@ def _shift_rows(change: Shift, pattern: int) -> None:
         if row_element is not None:
             data.insert(index, row_element)
             index += 1
+
+
+def _shift_up(change: Deletion) -> None:
+    """Move cells of some columns to the rows above."""
+    sheet = change.sheet
+    moving = {
+        where: cell for where, cell in sheet.cells.items() if where[0] >= change.at and change.position(*where) != where
+    }
+    for where, cell in moving.items():
+        cell.getparent().remove(cell)
+        del sheet.cells[where]
+    for (row, column), cell in sorted(moving.items(), key=lambda entry: entry[0]):
+        new = change.index(row)
+        if new is not None:
+            cell.set("r", f"{get_column_letter(column)}{new}")
+            sheet.put(new, column, cell)
 
 
 def _shift_within_rows(change: Shift, pattern: int) -> None:
@@ -291,7 +337,7 @@ def _shift_elements(change: Shift) -> None:
                 _shift_filter(change, element)
             elif name in _SINGLE and element.get(_SINGLE[name]):
                 _set_area(element, _SINGLE[name], change.area(area_of(element.get(_SINGLE[name]))))
-            elif name in _BREAKS and _BREAKS[name] == change.axis:
+            elif name in _BREAKS and _BREAKS[name] == change.axis and not _is_partial(change):
                 for page_break in element:
                     number = int(page_break.get("id", "0"))
                     page_break.set("id", str(change.index(number) or number))
@@ -328,8 +374,8 @@ def _set_areas(change: Shift, element: Element) -> None:
     An element whose ranges are all deleted is removed.
     """
     text = element.text if local(element) == "sqref" else element.get("sqref")
-    new_areas = [change.area(area_of(reference)) for reference in text.split()]
-    references = " ".join(cells.coord for cells in new_areas if cells is not None)
+    new_areas = [cells for reference in text.split() for cells in change.areas(area_of(reference))]
+    references = " ".join(cells.coord for cells in new_areas)
     if local(element) == "sqref":
         if references:
             element.text = references

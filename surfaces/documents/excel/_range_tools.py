@@ -24,6 +24,7 @@ from callboard.surfaces.documents.excel._cell_ranges import (
     write_cells,
 )
 from callboard.surfaces.documents.excel._named_tables import make_table
+from callboard.surfaces.documents.excel._set_filter import set_filter
 from callboard.surfaces.documents.excel._sheet_controls import find_range
 from callboard.surfaces.documents.excel._sort_reorder import SortKey, check_size, reorder, sort_rows
 from callboard.surfaces.documents.excel._summaries import Condition, matching, summarize, texts_compared
@@ -140,8 +141,14 @@ class ExcelTableTools(ExcelEditor):
     def filter_rows(
         self,
         document: Document,
-        where: Annotated[list[Condition], Field(min_length=1, description="All of them must hold.")],
-        to: Annotated[str, Field(description="The corner of the copy, like G1 or New!A1; a missing sheet is added.")],
+        where: Annotated[list[Condition], Field(description="All of them must hold; empty clears a filter.")],
+        to: Annotated[
+            str,
+            Field(
+                description="The corner of the copy, like G1 or New!A1; a missing sheet is added. Empty for a filter "
+                "that hides the other rows."
+            ),
+        ] = "",
         *,
         cells: Cells = "",
         sheet: SheetTitle = "",
@@ -149,12 +156,15 @@ class ExcelTableTools(ExcelEditor):
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Copy the rows that meet conditions to an empty place.
+        """Copy the rows that meet conditions, or hide the others.
 
-        The header is copied too; the range stays as it is.
-
-        Formulas are copied as their results.
+        A copy has the header, too, and the results of formulas. Without a place for a copy, Excel's filter is set.
         """
+        if not to:
+            return self._filter(document, where, sheet, cells, control_id, control_name, header=header)
+        if not where:
+            msg = "say which rows are copied, in where"
+            raise ToolError(msg)
         with self._editing(document, streamed=True) as file:
             target = table_range(file, sheet, cells, control_id, control_name, header=header)
             data = data_rows(target.sheet, target.need(), header=header)
@@ -162,6 +172,15 @@ class ExcelTableTools(ExcelEditor):
             answer = copy_rows(file, target, rows, to, header=header)
             answer |= data.named(target.sheet, target.need()) | texts_compared(target, data.rows, where, header=header)
             return file.answers(answer)
+
+    def _filter(self, document: str, where: list[Condition], *selector: str, header: bool) -> Answer:
+        """Set or clear a filter that hides rows."""
+        if not header:
+            msg = "a filter needs a header; give a place for a copy, or the cells with their header"
+            raise ToolError(msg)
+        with self._editing(document) as file:
+            target = writable(table_range(file, *selector, header=True))
+            return file.answers(set_filter(file, target, where))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
     def reorder_columns(

@@ -41,6 +41,8 @@ _NO_STYLES = (
     '<cellXfs><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/></cellXfs>'
     '<cellStyles><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
 ).encode()
+FILTER_NAME = "_xlnm._FilterDatabase"
+"""The name of a sheet's filtered range, without which LibreOffice reads no filter."""
 _FORMULA_TEXTS = ("calculatedColumnFormula", "totalsRowFormula")
 
 
@@ -94,7 +96,7 @@ def _workbook(file: ExcelFile, sheets: Iterable[str]) -> bytes:
     names = [
         f"<definedName name={quoteattr(name)}{_local(element)}>{escape(element.text or '')}</definedName>"
         for name, _, element in file.names()
-        if name.casefold() not in left_out and not name.startswith("_xlnm.")
+        if name.casefold() not in left_out and (name == FILTER_NAME or not name.startswith("_xlnm."))
     ]
     setting = file.package.tree(file.part).find(q("calcPr"))
     attributes = ("iterate", "iterateCount", "iterateDelta")
@@ -141,7 +143,9 @@ def _sheet(
         parts[rels_of(f"xl/worksheets/sheet{number}.xml")] = _rels(links)
     entries = "".join(f'<tablePart r:id="rId{index}"/>' for index in range(1, len(tables) + 1))
     table_parts = f'<tableParts count="{len(tables)}">{entries}</tableParts>' if tables else ""
-    return _worksheet("".join(_rows(sheet, live, results)), table_parts)
+    auto_filter = sheet.root.find(q("autoFilter"))  # SUBTOTAL leaves out the rows that it hides
+    filters = "" if auto_filter is None else etree.tostring(auto_filter, encoding="unicode", with_tail=False)
+    return _worksheet("".join(_rows(sheet, live, results)), filters + table_parts)
 
 
 def _rows(sheet: Sheet, live: Mapping[CellPosition, Sequence[CellPosition]], results: Results) -> Iterator[str]:
@@ -199,9 +203,9 @@ def _row(row: int, contents: Sequence[str]) -> str:
     return f'<row r="{row}">{"".join(cells)}</row>'
 
 
-def _worksheet(rows: str, table_parts: str = "") -> bytes:
+def _worksheet(rows: str, elements: str = "") -> bytes:
     return (
-        f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONSHIPS}"><sheetData>{rows}</sheetData>{table_parts}</worksheet>'
+        f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONSHIPS}"><sheetData>{rows}</sheetData>{elements}</worksheet>'
     ).encode()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.surfaces._numbers import parse_number
 from callboard.surfaces._tool_function import ToolError
@@ -15,6 +15,7 @@ from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_ranges import filled_positions
 from callboard.surfaces.documents.excel._cell_values import escape, unescape
 from callboard.surfaces.documents.excel._sheet import SPACE, where_of
+from callboard.surfaces.documents.excel._text_patterns import compiled, expansion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 _MOST_CELLS = 100
 
 
-def replace(target: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> Answer:  # noqa: FBT001 - passed on
-    """Replace a text in cells that hold texts; return the answer.
+def replace(
+    target: SheetRange, find: str, replacement: str, *, match_case: bool, whole_cell: bool, is_pattern: bool = False
+) -> Answer:
+    """Replace a text or a pattern in cells that hold texts.
 
     A whole text that becomes a number is one, as in Excel, but not in a cell that is formatted as text. The target of a
     link follows if its cell shows it. Numbers, formulas and other targets with the text stay, and are named.
@@ -40,12 +43,14 @@ def replace(target: SheetRange, find: str, replacement: str, match_case: bool, w
         ToolError: If a text would become too long, or the text to replace stands in several runs of a rich text.
     """
     sheet = target.sheet
-    pattern = find_pattern(find, match_case=match_case)
+    pattern = compiled(find, match_case=match_case) if is_pattern else find_pattern(find, match_case=match_case)
+    fill = expansion(pattern, replacement) if is_pattern else lambda _: replacement
     matches: set[str] = set()
 
     def substitute(text: str) -> str:
-        matches.update(pattern.findall(text))
-        return pattern.sub(lambda _: replacement, text)
+        if not is_pattern:
+            matches.update(pattern.findall(text))
+        return str(pattern.sub(fill, text))
 
     changed_cells: list[JsonValue] = []
     formulas: list[JsonValue] = []
@@ -61,9 +66,9 @@ def replace(target: SheetRange, find: str, replacement: str, match_case: bool, w
         elif (pattern.fullmatch(value) if whole_cell else True) and (new := substitute(value)) != value:
             _write(sheet, row, column, new, substitute)
             changed_cells.append(where_of(row, column))
-    literal = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+    literal = pattern if is_pattern else re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
     changed_links, unchanged_links = (
-        _follow_links(target, literal, replacement, {*changed_cells}) if changed_cells else ([], [])
+        _follow_links(target, literal, fill, {*changed_cells}) if changed_cells else ([], [])
     )
     cell_lists = {"formulas_not_changed": formulas, "numbers_not_changed": numbers}
     cell_lists |= {
@@ -85,7 +90,7 @@ def _write(sheet: Sheet, row: int, column: int, new: str, substitute: Callable[[
 
 
 def _follow_links(
-    target: SheetRange, pattern: re.Pattern[str], replacement: str, changed_cells: set[JsonValue]
+    target: SheetRange, pattern: Any, fill: Callable[[Any], str], changed_cells: set[JsonValue]
 ) -> tuple[list[JsonValue], list[JsonValue]]:
     """Change the targets of links that their cells show.
 
@@ -102,7 +107,7 @@ def _follow_links(
         if old not in links or area.isdisjoint(target.need()) or not pattern.search(links[old].target):
             continue
         where = where_of(area.min_row, area.min_col)
-        new = pattern.sub(lambda _: replacement, links[old].target)
+        new = pattern.sub(fill, links[old].target)
         text = str(sheet.value(area.min_row, area.min_col) or "")
         if where not in changed_cells or not _shows(text, new):
             unchanged_links.append(where)

@@ -15,6 +15,7 @@ from callboard.surfaces.documents._tables import nearest, short
 from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_values import NOT_COMPUTED
 from callboard.surfaces.documents.excel._charts import charts_of
+from callboard.surfaces.documents.excel._conditional_formats import conditional_formats_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._hidden_rows import facts_of, filters_of_table
 from callboard.surfaces.documents.excel._named_tables import header_of, tables_of
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
 _CORNER = re.compile(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}(:.*)?")
+_COMMA = re.compile(r",(?=(?:[^']*'[^']*')*[^']*$)")
+"""A comma that stands in no quoted title."""
+_MOST_RANGES = 1_000
+"""The most ranges that one call names."""
 _MAX_HEADER = 30
 _FIRST_ROWS = 3
 _FIRST_COLUMNS = 8
@@ -87,6 +92,7 @@ def _of_sheet(sheet: Sheet, number: int, used: CellRange | None) -> Iterator[Con
     if sheet.is_grid:
         detail |= {"used": used.coord if used else None, "protected": sheet.protected}
         detail |= unlocked(sheet) | facts_of(sheet, used) | validations_of(sheet)
+        detail |= conditional_formats_of(sheet)
     yield Control(id=f"sheet-{number}", name=sheet.title, kind=sheet.kind, visible=visible, detail=detail)
     if used:
         header = _lettered(header_of(sheet, used), used)
@@ -187,6 +193,30 @@ def find_range(file: ExcelFile, sheet: str, cells: str, control_id: str = "", co
         target_sheet,
         parse_cells(range_text, "a range of cells or the name of a table") if range_text else target_sheet.used(),
     )
+
+
+def find_ranges(
+    file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = ""
+) -> tuple[Sheet, list[CellRange]]:
+    """Find the ranges of one sheet that a call's arguments select.
+
+    Commas separate them.
+
+    Raises:
+        ToolError: If one does not exist, they lie on several sheets, or there are too many.
+    """
+    if cells.count(",") >= _MOST_RANGES:
+        msg = f"there are more than {_MOST_RANGES} ranges; split the call"
+        raise ToolError(msg)
+    texts = [text.strip() for text in _COMMA.split(cells)]
+    first = find_range(file, sheet, texts[0], control_id, control_name)
+    ranges = [first.need()]
+    for text in texts[1:]:
+        if not text:
+            msg = f"{cells!r} has an empty range between commas; write them like B3:C3,B7:C7"
+            raise ToolError(msg)
+        ranges.append(find_range(file, first.sheet.title, text, control_id, control_name).need())
+    return first.sheet, ranges
 
 
 def drawn_cells(sheet: Sheet, cells: str) -> SheetRange:

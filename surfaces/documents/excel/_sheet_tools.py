@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import Field
 
-from callboard.messages import Effect, Hazard
-from callboard.surfaces._surface import tool
+from callboard.messages import ESSENTIAL, Effect, Hazard
+from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._tables import (  # noqa: TC001 - schemas are made of them
     Answer,
     ControlId,
     ControlName,
     Document,
 )
-from callboard.surfaces.documents.excel._cell_ranges import (
-    writable,
-)
+from callboard.surfaces.documents.excel._cell_ranges import table_range, writable
+from callboard.surfaces.documents.excel._delete_rows import delete_rows
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._hidden_rows import column_spans, hidden_columns, hidden_rows, row_spans
 from callboard.surfaces.documents.excel._insert_delete import shift
@@ -35,11 +34,15 @@ from callboard.surfaces.documents.excel._sheets import (
     rename_sheet,
 )
 from callboard.surfaces.documents.excel._shift import Shift
+from callboard.surfaces.documents.excel._summaries import Condition  # noqa: TC001 - schemas are made of it
 from callboard.surfaces.documents.excel._workbook_editor import (
     CELLS,
     EXCEL,
+    NONE,
     SHEET,
+    Cells,
     ExcelEditor,
+    Header,
     Lines,
     SheetTitle,
 )
@@ -78,19 +81,52 @@ class ExcelSheetTools(ExcelEditor):
     def delete_rows_or_columns(
         self,
         document: Document,
-        what: Lines,
-        at: Annotated[str, Field(description="The number of the first row, or the letter of the first column.")],
+        what: Annotated[Literal["rows", "columns", "sheet"], Field(description="Rows, columns or the whole sheet.")],
+        at: Annotated[
+            str,
+            Field(
+                description="The number of the first row, or the letter of the first column; empty with where.",
+                json_schema_extra={ESSENTIAL: True},
+            ),
+        ] = "",
         *,
         count: Annotated[int, Field(ge=1, le=10_000, description="The number of rows or columns.")] = 1,
+        where: Annotated[list[Condition], Field(description="Deletes the rows that meet all of them.")] = NONE,
+        duplicates_in: Annotated[
+            list[str],
+            Field(description="Columns, or * for all: deletes rows with the same values in them as one above."),
+        ] = NONE,
+        whole_rows: Annotated[
+            bool, Field(description="False deletes the range's cells alone, and moves up those below.")
+        ] = True,
+        cells: Cells = "",
         sheet: SheetTitle = "",
+        header: Header = True,
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Delete rows or columns of a whole sheet, with their content.
+        """Delete rows or columns of a sheet, or the whole sheet.
 
-        Formulas, charts, tables and formats follow.
+        Formulas, charts, tables and formats follow. Rows are named by number, by conditions, or as duplicates. The last
+        visible sheet, and one that others refer to (also to its tables), can't be deleted.
         """
-        return self._shift_lines(document, what, at, -count, sheet, control_id, control_name)
+        if what == "sheet":
+            if at or where or duplicates_in or cells:
+                msg = "what is sheet, which deletes all of it; say rows or columns to delete some"
+                raise ToolError(msg)
+            return self._delete_sheet(document, sheet, control_id, control_name)
+        if not (where or duplicates_in):
+            if not at or cells or not whole_rows:
+                msg = "say where: at for whole rows or columns, else where or duplicates_in for rows of a range"
+                raise ToolError(msg)
+            return self._shift_lines(document, what, at, -count, sheet, control_id, control_name)
+        if at or count > 1 or what == "columns":
+            msg = "where and duplicates_in choose rows themselves: what is rows then, and at and count are left out"
+            raise ToolError(msg)
+        with self._editing(document) as file:
+            target = writable(table_range(file, sheet, cells, control_id, control_name, header=header))
+            answer = delete_rows(file, target, where, duplicates_in, header=header, whole_rows=whole_rows)
+            return file.answers(answer | _lost_references(file))
 
     @tool(effect=Effect.ONCE, roots=EXCEL)
     def add_sheet(
@@ -128,19 +164,8 @@ class ExcelSheetTools(ExcelEditor):
                 answer["title_in_texts_stays"] = [*stale[:_MOST_LOST]]
             return file.answers(answer)
 
-    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=SHEET)
-    def delete_sheet(
-        self,
-        document: Document,
-        *,
-        sheet: Annotated[str, Field(description="The sheet's title; empty with a control.")] = "",
-        control_id: ControlId = "",
-        control_name: ControlName = "",
-    ) -> Answer:
-        """Delete a sheet with its content.
-
-        The last visible sheet, and one that others refer to (also to its tables), can't be deleted.
-        """
+    def _delete_sheet(self, document: str, sheet: str, control_id: str, control_name: str) -> Answer:
+        """Delete a sheet to which no other refers."""
         with self._editing(document) as file:
             target_sheet = sheet_of(file, sheet, control_id, control_name)
             check_structure(file)

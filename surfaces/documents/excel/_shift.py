@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 from dataclasses import dataclass
@@ -44,6 +45,11 @@ class Shift:
             return None
         return number + self.count
 
+    def landing(self, number: int) -> int:
+        """Return a line's new number, or that of the next one."""
+        new = self.index(number)
+        return self.at if new is None else new
+
     def span(self, first: int, last: int) -> tuple[int, int] | None:
         """Return the new ends of a span; None if deleted."""
         if self.count > 0:
@@ -60,6 +66,11 @@ class Shift:
             return CellRange(None, cells.min_col, rows[0], cells.max_col, rows[1]) if rows else None
         columns = self.span(cells.min_col, cells.max_col)
         return CellRange(None, columns[0], cells.min_row, columns[1], cells.max_row) if columns else None
+
+    def areas(self, cells: CellRange) -> list[CellRange]:
+        """Return the new cells of a rule's range, in parts."""
+        new = self.area(cells)
+        return [] if new is None else [new]
 
     def resizes(self, cells: CellRange) -> bool:
         """Return whether a range grows, shrinks or is deleted."""
@@ -91,6 +102,80 @@ class Shift:
             new = (column, str(number)) if self.axis == "row" else (get_column_letter(number), row)
             new_ends.append(f"{fixed}{new[0]}{fixed_row}{new[1]}")
         return ":".join(new_ends)
+
+
+@dataclass(frozen=True)
+class Deletion(Shift):
+    """Scattered rows to delete, whole or in some columns.
+
+    Cells in these columns move up as in Excel. References that lie partly in other columns stay.
+    """
+
+    rows: tuple[int, ...] = ()
+    """The rows, in ascending order."""
+    columns: tuple[int, int] | None = None
+    """The first and last column; None for whole rows."""
+
+    @classmethod
+    def of(cls, sheet: Sheet, rows: list[int], columns: tuple[int, int] | None = None) -> Deletion:
+        """Make a deletion of some rows, at least one."""
+        return cls(sheet, "row", min(rows), -len(rows), tuple(sorted(rows)), columns)
+
+    def index(self, number: int) -> int | None:
+        """Return a row's new number; None if deleted."""
+        before = bisect.bisect_left(self.rows, number)
+        return None if before < len(self.rows) and self.rows[before] == number else number - before
+
+    def landing(self, number: int) -> int:
+        """Return a row's new number, or that of the next one."""
+        return number - bisect.bisect_left(self.rows, number)
+
+    def span(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return the new ends of a span; None if deleted."""
+        start, end = self.landing(first), last - bisect.bisect_right(self.rows, last)
+        return None if end < start else (start, end)
+
+    def area(self, cells: CellRange) -> CellRange | None:
+        """Return the new cells of a range; None if deleted."""
+        return super().area(cells) if self._is_within(cells.min_col, cells.max_col) else cells
+
+    def areas(self, cells: CellRange) -> list[CellRange]:
+        """Return the moved part of a rule's range, and those beside it."""
+        if self.columns is None or not self.cuts(cells):
+            return super().areas(cells)
+        first, last = self.columns
+        bounds = [
+            (cells.min_col, min(cells.max_col, first - 1)),
+            (max(cells.min_col, first), min(cells.max_col, last)),
+            (max(cells.min_col, last + 1), cells.max_col),
+        ]
+        parts = [CellRange(None, left, cells.min_row, right, cells.max_row) for left, right in bounds if left <= right]
+        return [new for part in parts if (new := self.area(part)) is not None]
+
+    def cuts(self, cells: CellRange) -> bool:
+        """Return whether some of a range's columns would move alone."""
+        if self.columns is None or cells.max_row < self.at or self._is_within(cells.min_col, cells.max_col):
+            return False
+        return bool(cells.min_col <= self.columns[1] and cells.max_col >= self.columns[0])
+
+    def resizes(self, cells: CellRange) -> bool:
+        """Return whether a range shrinks, is deleted, or gets other cells."""
+        return self.cuts(cells) or super().resizes(cells)
+
+    def position(self, row: int, column: int) -> tuple[int, int] | None:
+        """Return a cell's new row and column; None if deleted."""
+        return super().position(row, column) if self._is_within(column, column) else (row, column)
+
+    def reference(self, text: str) -> str:
+        """Shift a reference that lies in the columns, such as ``$A1:B$2``."""
+        matches = [_END.fullmatch(end) for end in text.split(":")]
+        columns = [column_number(match[2] or "") for match in matches if match is not None]
+        if not columns or not self._is_within(min(columns), max(columns)):
+            return text
+        return super().reference(text)
+
+    def _is_within(self, first: int, last: int) -> bool:
+        return self.columns is None or self.columns[0] <= first <= last <= self.columns[1]
 
 
 @functools.lru_cache(maxsize=1024)

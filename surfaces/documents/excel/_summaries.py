@@ -68,12 +68,12 @@ def matching(
     for condition in conditions:
         column = column_of(sheet, cells, condition.column, header=header)
         fill_results(file, sheet, CellRange(None, column, cells.min_row, column, cells.max_row))
-        tests.append((column, _test(condition)))
-        _check_dates(sheet, rows, column, condition)
+        tests.append((column, value_test(condition)))
+        check_dates(sheet, rows, column, condition)
     return [row for row in rows if all(test(*sheet.raw(row, column)) for column, test in tests)]
 
 
-def _check_dates(sheet: Sheet, rows: list[int], column: int, condition: Condition) -> None:
+def check_dates(sheet: Sheet, rows: list[int], column: int, condition: Condition) -> None:
     """Refuse to compare dates with a number, which counts days since 1900.
 
     Raises:
@@ -203,7 +203,7 @@ def _text(value: JsonValue) -> str:
     return "" if value is None else str(value)
 
 
-def _test(condition: Condition) -> Callable[[Any, str], bool]:
+def value_test(condition: Condition) -> Callable[[Any, str], bool]:
     """Make a test of a cell's value and kind.
 
     Raises:

@@ -18,12 +18,14 @@ from callboard.surfaces.documents.excel._cell_ranges import spread, start_of
 from callboard.surfaces.documents.excel._cell_references import all_formulas, mentions, ranges
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._formulas import checked, filled, is_array
+from callboard.surfaces.documents.excel._met_conditions import table_around
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._sheet_controls import (
     chart_of,
     destination,
     drawn_cells,
     find_range,
+    find_ranges,
     parse_cells,
     sheet_of,
     unquoted,
@@ -57,27 +59,34 @@ class TouchedCells:
         return f"range:{self.sheet.title}!{self.cells.coord}" if self.cells else f"sheet:{self.sheet.title}"
 
 
-def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | None:
-    """Find the sheet and the cells that a call touches, if any.
+def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> list[TouchedCells]:
+    """List the sheets and the cells that a call touches, if any.
 
     Raises:
         ToolError: If the sheet, control or range does not exist.
     """
     if "delete" in arguments:
-        return TouchedCells(chart_of(file, arguments["control_id"], arguments["control_name"]).sheet)
+        return [TouchedCells(chart_of(file, arguments["control_id"], arguments["control_name"]).sheet)]
     if "sheet" not in arguments:
-        return None
+        return []
     selector = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
+    if arguments.get("what") == "sheet":
+        return [TouchedCells(sheet_of(file, *selector))]
+    if "what" in arguments:  # whole rows and columns
+        return [TouchedCells(find_range(file, selector[0], "", *selector[1:]).sheet)]
+    if "," in arguments.get("cells", ""):
+        sheet, ranges_of_call = find_ranges(file, selector[0], arguments["cells"], *selector[1:])
+        return [TouchedCells(sheet, cells) for cells in ranges_of_call]
     if "cells" in arguments:
         target = find_range(file, selector[0], arguments["cells"], *selector[1:])
-        return TouchedCells(target.sheet, target.cells)
+        return [TouchedCells(target.sheet, target.cells)]
     if "cell" in arguments:
         rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
         target = start_of(file, selector[0], arguments["cell"], *selector[1:])
-        return TouchedCells(target.sheet, spread(target, len(rows), width_of(rows)))
-    if "values" in arguments or "what" in arguments:
-        return TouchedCells(find_range(file, selector[0], "", *selector[1:]).sheet)
-    return TouchedCells(sheet_of(file, *selector))
+        return [TouchedCells(target.sheet, spread(target, len(rows), width_of(rows)))]
+    if "values" in arguments:
+        return [TouchedCells(find_range(file, selector[0], "", *selector[1:]).sheet)]
+    return [TouchedCells(sheet_of(file, *selector))]
 
 
 def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -87,13 +96,14 @@ def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, 
         ToolError: If the sheet, control or range does not exist.
     """
     explicit_arguments = dict(arguments)
-    target = touched(file, arguments)
-    if target is None:
+    targets = touched(file, arguments)
+    if not targets:
         return explicit_arguments
+    target = targets[0]
     if "sheet" in arguments:
         explicit_arguments["sheet"] = target.sheet.title
     if target.cells is not None and "cells" in arguments:
-        explicit_arguments["cells"] = target.cells.coord
+        explicit_arguments["cells"] = ",".join(entry.cells.coord for entry in targets if entry.cells is not None)
     if target.cells is not None and "cell" in arguments:
         explicit_arguments["cell"] = f"{get_column_letter(target.cells.min_col)}{target.cells.min_row}"
     if anchor := arguments.get("anchor"):
@@ -107,17 +117,24 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
     Raises:
         ToolError: If the sheet, control or range does not exist.
     """
-    target = touched(file, arguments)
-    if target is None:
+    targets = touched(file, arguments)
+    if not targets:
         yield from (f"sheet:{title}" for title in ([arguments["title"]] if "title" in arguments else file.titles))
         return
-    yield target.resource
+    yield from (entry.resource for entry in targets)
+    target = targets[0]
     if tool == "rename_sheet":
         yield f"sheet:{arguments['title']}"
         followers = (
             reference.sheet for reference in all_formulas(file) if mentions(reference.formula, target.sheet.title)
         )
         yield from (f"sheet:{title}" for title in followers if title)
+    if tool == "format_cells" and (where := arguments.get("where")):
+        columns = [str(condition.get("column", "")) for condition in where]
+        areas_read = (
+            table_around(target.sheet, entry.cells, columns) for entry in targets if entry.cells and any(columns)
+        )
+        yield from (TouchedCells(target.sheet, area).resource for area in areas_read)
     if to := arguments.get("to"):
         title, _ = destination(str(to))
         yield f"sheet:{_title(file, title) if title else target.sheet.title}"
@@ -126,8 +143,8 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
         yield TouchedCells(source.sheet, source.cells).resource
     if anchor := arguments.get("anchor"):
         yield TouchedCells(target.sheet, parse_cells(anchor)).resource
-    if formula := arguments.get("formula"):
-        yield from _read_by(file, target, str(formula))
+    for formula in filter(None, (arguments.get("formula"), arguments.get("source"))):
+        yield from _read_by(file, target, str(formula) if str(formula).lstrip()[:1] in "={" else f"={formula}")
 
 
 def _read_by(file: ExcelFile, target: TouchedCells, formula: str) -> Iterator[str]:

@@ -234,7 +234,7 @@ class ExcelFile(Edited):
     def answers(self, answer: Answer) -> Answer:
         """Set the answer of an edit; it names what its cells hide."""
         cells = answer.get("cells")
-        if isinstance(cells, str):
+        if isinstance(cells, str) and "," not in cells:
             answer = answer | hidden_in(self.sheet(str(answer["sheet"])), area_of(cells))
         return super().answers(answer)
 

@@ -37,6 +37,13 @@ Cells = Annotated[
         json_schema_extra={ESSENTIAL: True},
     ),
 ]
+Ranges = Annotated[
+    str,
+    Field(
+        description="A range like A1:C10, or several, like B3:C3,B7:C7; empty for the control's cells, else all used.",
+        json_schema_extra={ESSENTIAL: True},
+    ),
+]
 Corner = Annotated[
     str,
     Field(

@@ -403,7 +403,7 @@ def test_a_spill_that_has_no_room_stays_without_results(call: Call, workspace: P
     if obstacle == "value":
         call("write_range", "book.xlsx", cell="C3", values=[["mine"]])
     elif obstacle == "merged":
-        call("merge_cells", "book.xlsx", cells="C3:D3")
+        call("format_cells", "book.xlsx", cells="C3:D3", merge=True)
     else:
         call("insert_table", "book.xlsx", cell="C3", header=["h"], rows=[["v"]], table=True)
     answer = call("write_range", "book.xlsx", cell="A2", values=[["Bern"]])
@@ -460,7 +460,7 @@ def test_an_array_formula_without_a_place_is_refused(
 ) -> None:
     call("create_document", path="book.xlsx")
     call("insert_table", "book.xlsx", cell="A1", header=["a", "b"], rows=[[1, 2]], table=True)
-    call("merge_cells", "book.xlsx", cells="D1:E1")
+    call("format_cells", "book.xlsx", cells="D1:E1", merge=True)
     before = (workspace / "book.xlsx").read_bytes()
     with pytest.raises(ToolError, match=reason):
         call("set_formula", "book.xlsx", cells=cells, formula=formula)

@@ -154,6 +154,18 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
     "insert_rows": ("insert_rows_or_columns", {"what": "rows", "at": "4", "count": 2}),
     "insert_column": ("insert_rows_or_columns", {"what": "columns", "at": "C"}),
     "delete_row": ("delete_rows_or_columns", {"what": "rows", "at": "5"}),
+    "delete_cells": (
+        "delete_rows_or_columns",
+        {"what": "rows", "cells": "A1:D6", "where": [{"column": "Quantity", "value": 4}], "whole_rows": False},
+    ),
+    "filter": ("filter_rows", {"cells": "A1:D6", "where": [{"column": "Quantity", "operator": ">", "value": 4}]}),
+    "validation": ("set_validation", {"kind": "whole", "cells": "C2:C6", "operator": ">", "limits": [0]}),
+    "copy": ("copy_range", {"cells": "A1:D6", "to": "A20"}),
+    "conditional": (
+        "format_cells",
+        {"cells": "A2:A6", "where": [{"operator": "filled"}], "conditional": "add", "bold": True},
+    ),
+    "format_where": ("format_cells", {"cells": "A1:D6,H2", "where": [{"operator": ">", "value": 3}], "fill": "red"}),
     "format": ("format_cells", {"cells": "A1:D1", "bold": True, "width": 20}),
     "add_sheet": ("add_sheet", {"title": "New", "position": 1}),
 }
@@ -228,7 +240,7 @@ def test_a_workbook_whose_elements_have_prefixes_is_edited(workspace: Path, call
     assert call("read_range", path.name, cells="A2:B2")["values"] == [["item 1", 2]]
     call("append_rows", path.name, values=[["new", 1]])
     call("format_cells", path.name, cells="A1", bold=True, width=30)
-    call("merge_cells", path.name, cells="J1:K1")
+    call("format_cells", path.name, cells="J1:K1", merge=True)
     after = parts(path.read_bytes())["xl/worksheets/sheet1.xml"]
     assert b"ns0" not in after
     assert b"<x:mergeCell ref=" in after

@@ -526,7 +526,7 @@ def test_append_names_the_formulas_that_omit_the_new_rows(sheet, call, total: li
     call("set_formula", name, sheet="Other", cells="A2", formula="=SUM(Sheet!B2:B3)+COUNT(Sheet!B:B)")
     answer = call("append_rows", name, sheet="Sheet", values=[["d", 4]])
     assert answer["not_extended"] == ["Other!A1", "a chart on Sheet"]
-    call("delete_sheet", name, sheet="Other")
+    call("delete_rows_or_columns", name, what="sheet", sheet="Other")
     call("edit_chart", name, control_id="chart-1", cells="A1:B5")
     assert call("append_rows", name, values=[["e", 5]])["not_extended"] == ["a chart on Sheet"]
     call("edit_chart", name, control_id="chart-1", delete=True)
@@ -783,12 +783,12 @@ def test_an_alignment_that_is_not_set_stays_unset(book: Path, call: Call) -> Non
 
 def test_cells_are_merged_and_taken_apart(book: Path, call: Call) -> None:
     call("write_range", book.name, values=[["wide"]], cell="F1")
-    call("merge_cells", book.name, cells="F1:H1")
+    call("format_cells", book.name, cells="F1:H1", merge=True)
     assert call("read_range", book.name, cells="F1:H1")["merged"] == ["F1:H1"]
     for cells, why in (("A1:B1", "B1 holds something"), ("G1:G2", "not empty"), ("K1", "one cell")):
         with pytest.raises(ToolError, match=why):
-            call("merge_cells", book.name, cells=cells)
-    assert call("merge_cells", book.name, cells="F1:H9", merge=False)["taken_apart"] == ["F1:H1"]
+            call("format_cells", book.name, cells=cells, merge=True)
+    assert call("format_cells", book.name, cells="F1:H9", merge=False)["taken_apart"] == ["F1:H1"]
     assert call("read_range", book.name, cells="F1:H1")["merged"] == []
 
 

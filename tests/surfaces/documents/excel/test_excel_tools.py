@@ -422,12 +422,12 @@ def test_a_renamed_sheet_is_followed_by_formulas_names_and_charts(book: Path, ca
 
 def test_a_sheet_is_deleted_unless_others_refer_to_it_or_it_is_the_last(book: Path, call: Call) -> None:
     with pytest.raises(ToolError, match="last visible sheet"):
-        call("delete_sheet", book.name, sheet="Sheet1")
+        call("delete_rows_or_columns", book.name, what="sheet", sheet="Sheet1")
     call("add_sheet", book.name, title="Sum")
     call("set_formula", book.name, cells="A1", sheet="Sum", formula="=Sheet1!B2")
     with pytest.raises(ToolError, match="Sum!A1 refers"):
-        call("delete_sheet", book.name, sheet="Sheet1")
-    assert call("delete_sheet", book.name, control_id="sheet-2")["sheets"] == ["Sheet1"]
+        call("delete_rows_or_columns", book.name, what="sheet", sheet="Sheet1")
+    assert call("delete_rows_or_columns", book.name, what="sheet", control_id="sheet-2")["sheets"] == ["Sheet1"]
 
 
 def test_a_sheet_with_a_table_that_a_formula_names_is_not_deleted(book: Path, call: Call) -> None:
@@ -437,10 +437,10 @@ def test_a_sheet_with_a_table_that_a_formula_names_is_not_deleted(book: Path, ca
     call("set_formula", book.name, sheet="Sheet1", cells="H1", formula="=SUM(prices[Price])")
     before = book.read_bytes()
     with pytest.raises(ToolError, match="Sheet1!H1 refers to the table 'Prices' on the sheet 'Goods'"):
-        call("delete_sheet", book.name, sheet="Goods")
+        call("delete_rows_or_columns", book.name, what="sheet", sheet="Goods")
     assert book.read_bytes() == before
     call("write_range", book.name, sheet="Sheet1", cell="H1", values=[['Prices[Price] is "Prices"']])
-    assert call("delete_sheet", book.name, sheet="Goods")["sheets"] == ["Sheet1"]
+    assert call("delete_rows_or_columns", book.name, what="sheet", sheet="Goods")["sheets"] == ["Sheet1"]
 
 
 @pytest.mark.parametrize("title", ["", "a" * 32, "a/b", "'a", "SHEET1", "history"])

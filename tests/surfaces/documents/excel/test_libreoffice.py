@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import openpyxl
 import pytest
 from openpyxl.workbook.defined_name import DefinedName
+from openpyxl.worksheet.cell_range import CellRange
 
+from callboard.surfaces import ToolError
+from callboard.surfaces.documents.excel._condition_formulas import formula_of
+from callboard.surfaces.documents.excel._formula_text import translated
+from callboard.surfaces.documents.excel._met_conditions import CellCondition, cells_meeting
+from callboard.surfaces.documents.excel._summaries import Operator
+from callboard.surfaces.documents.excel._workbook import ExcelFile
 from support import PATIENCE
 
 if TYPE_CHECKING:
@@ -34,6 +42,8 @@ WORDS = [
     "a b",
 ]
 LONGEST = 60
+COMPARED = [None, "x", "X1", "a~b*", "3", 3, 3.5, -1, 0, 1.5, 'say "hi"']  # LibreOffice's truth values are numbers
+OPERANDS = ["x", "3", 3, 0, True, "", "~b*", "1", '"hi"', {"date": "36:00:00"}]
 FORMULAS = [
     "=SUM(Jan:Mar!A1)", "=SUM(Jan!A1:A3)", "=SUM('Jan'!$A$1:INDEX(Jan!A:A,3))", "=Jan!Rate*ZIP1", "=SUM(Jan!1:1)",
     "=COUNT(Jan!A:A)", "=ROWS(Jan!A2:A3)", "=VLOOKUP(2,Jan!A1:B3,2,FALSE)", "=Feb!A1",
@@ -81,6 +91,27 @@ def recomputed(folder: Path, tmp_path: Path) -> dict[str, openpyxl.Workbook]:
     return {path.stem: openpyxl.load_workbook(tmp_path / "out" / path.name, data_only=True) for path in files}
 
 
+def conditions(path: Path) -> list[list[bool]]:
+    """Write conditions as formulas beside values; return where they are met."""
+    file = ExcelFile.new()
+    sheet, cells = file.active, CellRange(None, 1, 1, 1, len(COMPARED))
+    for row, value in enumerate(COMPARED, start=1):
+        sheet.write(row, 1, value)
+    expected = []
+    for operator, operand in itertools.product(get_args(Operator), OPERANDS):
+        condition = CellCondition.model_validate({"operator": operator, "value": operand})
+        try:
+            met = cells_meeting(file, sheet, cells, [condition], header=False)
+        except ToolError:
+            continue
+        formula = formula_of(sheet, cells, cells, [condition], header=False)
+        for row in range(1, len(COMPARED) + 1):
+            sheet.write_formula(row, len(expected) + 2, translated(f"={formula}", row - 1, 0))
+        expected.append([(row, 1) in met for row in range(1, len(COMPARED) + 1)])
+    path.write_bytes(file.to_bytes())
+    return expected
+
+
 def test_libreoffice_agrees_with_edited_workbooks(workspace: Path, tmp_path: Path, call: Call) -> None:
     # the order of texts: LibreOffice counts for each text those before it
     made(workspace / "order.xlsx", [["Word"], *([word] for word in WORDS)])
@@ -111,11 +142,33 @@ def test_libreoffice_agrees_with_edited_workbooks(workspace: Path, tmp_path: Pat
     made(workspace / "texts.xlsx", [["Price"], ["USD 100"], ["USD 2.5"], ["=SUM(A2:A3)"]])
     call("replace_text", "texts.xlsx", find_text="USD ", new_text="")
 
+    # rows deleted by a condition and as duplicates, with the formulas of those that stay
+    numbers = [(number * 7 % 11, number) for number in range(40)]
+    lines = [[key, value, f"=B{row}*2", "=SUM(B$2:B$41)"] for row, (key, value) in enumerate(numbers, 2)]
+    rows = [["Key", "Value", "Double", "All"], *lines]
+    made(workspace / "fewer.xlsx", rows)
+    above = [{"column": "Value", "operator": ">=", "value": 5}]
+    call("delete_rows_or_columns", "fewer.xlsx", what="rows", where=above, duplicates_in=["Key"], cells="A1:D41")
+    # formulas copied to another place, and parts of texts
+    made(workspace / "copies.xlsx", [["x", 1, "=B1*10", "a1-b2"], ["y", 2, "=B2*10+$B$1", "c3-d4"]])
+    call("copy_range", "copies.xlsx", cells="A1:C2", to="F5")
+    call("copy_range", "copies.xlsx", cells="D1:D2", to="F8", pattern=r"([a-z])\d-(\w)")
+    call("write_range", "copies.xlsx", cell="G6", values=[[7]])
+    expected_conditions = conditions(workspace / "conditions.xlsx")
+
     books = recomputed(workspace, tmp_path)
     ranks = [cell.value for cell in books["order"].active["B"][1:]]
     assert ranks == sorted(ranks)
     assert round(books["times"].active["B7"].value, 6) == 6 + 36 + 8 - 2.5
     assert [cell.value for cell in books["template"].active["D"][1:]] == [6, 20, 1, 100, 127]
+    kept_rows = numbers[:5] + numbers[5:16]
+    total = sum(value for _, value in kept_rows)
+    expected = [(key, value, value * 2, total) for key, value in kept_rows]
+    assert [*books["fewer"].active.iter_rows(min_row=2, values_only=True)] == expected
+    assert [[cell.value for cell in row] for row in books["copies"].active["F5:H6"]] == [["x", 1, 10], ["y", 7, 71]]
+    assert [[cell.value for cell in row] for row in books["copies"].active["F8:G9"]] == [["a", "b"], ["c", "d"]]
+    columns = [*books["conditions"].active.iter_cols(min_col=2, values_only=True)]
+    assert columns == [tuple(met) for met in expected_conditions]
     before = [cell.value for cell in books["before"]["Sum"]["A"]]
     assert [cell.value for cell in books["after"]["Sum"]["B"]] == before
     assert before[:5] == [21, 6, 6, 6, 3]

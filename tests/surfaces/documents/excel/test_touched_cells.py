@@ -117,7 +117,7 @@ async def test_the_same_cell_is_one_argument_however_it_is_written(facts, cell):
             ["range:Sales 1!A1", "unknown"],
         ),
         ("rename_sheet", {"sheet": "payroll", "title": "Pay"}, ["sheet:Payroll", "sheet:Pay", "sheet:Sales 1"]),
-        ("delete_sheet", {"control_id": "sheet-1"}, ["sheet:Payroll"]),
+        ("delete_rows_or_columns", {"what": "sheet", "control_id": "sheet-1"}, ["sheet:Payroll"]),
         ("add_sheet", {"title": "New"}, ["sheet:New"]),
         *(
             ("filter_rows", {"where": [{"column": "pay", "value": 1}], "to": to}, ["range:Payroll!A1:C3", sheet])
