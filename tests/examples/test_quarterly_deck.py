@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from pptx import Presentation
 
 from callboard import Outcome, Supervisor, Task, TaskResult
 from callboard.config import Settings, load_yaml
-from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
 from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "quarterly_deck"
@@ -83,14 +83,14 @@ def test_no_number_of_the_workbook_is_in_the_script() -> None:
     assert not numbers & {float(text) for text in re.findall(r"\d+\.\d+", script)}
 
 
-def test_libreoffice_draws_every_slide(example: Path) -> None:
-    if shutil.which("soffice") is None:
+def test_libreoffice_draws_every_slide(example: Path, tmp_path: Path) -> None:
+    soffice = shutil.which("soffice")
+    if soffice is None:
         (pytest.fail if os.environ.get("REQUIRE_SOFFICE") else pytest.skip)("soffice is not installed")
     play(example)
-    LIBRE_OFFICE.open()
-    try:
-        (pdf,) = LIBRE_OFFICE.convert([(example / "workspace" / "quarter.pptx").read_bytes()], ".pptx", "pdf")
-    finally:
-        LIBRE_OFFICE.close()
-    assert pdf is not None
+    profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
+    deck = example / "workspace" / "quarter.pptx"
+    command = [soffice, profile, "--headless", "--convert-to", "pdf", "--outdir", str(tmp_path), str(deck)]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    pdf = (tmp_path / "quarter.pdf").read_bytes()
     assert len(re.findall(rb"/Type ?/Page\b", pdf)) == 5

@@ -271,7 +271,7 @@ class ExcelTools(
 
 
 def _with_header(answer: Answer) -> Answer:
-    """Part the values into a header and rows, as other tools take them."""
+    """Part the values into a header and rows."""
     values = answer.pop("values")
     first, rows = (values[0], values[1:]) if isinstance(values, list) else ([], [])
     header: JsonValue = ["" if value is None else str(value) for value in first] if isinstance(first, list) else []

@@ -134,7 +134,7 @@ def test_macros_are_not_saved_where_none_belong(workspace: Path, call: Call) -> 
         call("create_document", path="new.xlsm")
 
 
-OTHERS = ["a.xls", "a.DOC", "a.ods", "a.odt", "a.rtf", "a.pages", "a.numbers", "a.xlsb", "a.docm", "a.msg", "a.xltx"]
+OTHERS = ["a.xlt", "a.DOT", "a.ots", "a.ott", "a.wps", "a.pages", "a.numbers", "a.xlsb", "a.docm", "a.msg", "a.xltx"]
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -147,11 +147,11 @@ def test_file_of_another_format_gets_advice(workspace: Path, call: Call, name: s
 
 
 def test_task_on_a_file_of_another_format_gets_advice(workspace: Path) -> None:
-    (workspace / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0")
+    (workspace / "old.xlsb").write_bytes(b"\xd0\xcf\x11\xe0")
     settings = Settings.model_validate({"documents": {"workspace": str(workspace)}})
     with Supervisor.start(settings, models={"app": FunctionModel(lambda _: {})}) as supervisor:
         with pytest.raises(
-            UnknownTargetError, match=r"'old\.xls' is no target: .*; save it as \.xlsx; there are: "
+            UnknownTargetError, match=r"'old\.xlsb' is no target: .*; save it as \.xlsx; there are: "
         ) as why:
-            supervisor.submit(Task(request="x", target="old.xls"))
-        assert why.value.reason == advice_on("old.xls")
+            supervisor.submit(Task(request="x", target="old.xlsb"))
+        assert why.value.reason == advice_on("old.xlsb")
