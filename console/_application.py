@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from callboard.config import HostLog
 from callboard.console._english import TEXTS
 from callboard.console._event_feed import event_feed
-from callboard.console._guard import SIGN_IN_PATH, Guard, mounted_at, person_of
+from callboard.console._guard import SIGN_IN_PATH, Guard, cookies_of, mounted_at, person_of
 from callboard.console._pages import STATIC, Pages, number_in
 from callboard.console._sign_in import SESSION_SECONDS, SignIns, key_beside
 from callboard.messages import CallboardError, NotWaitingError, SettingsError, UnknownTaskError
@@ -220,7 +220,7 @@ class _Console:
             person = None
         if not person:
             return PlainTextResponse(TEXTS["sign_in_used"], 401)
-        cookie, token = self._sessions.start(person)
+        cookie, token = self._sessions.start(person, cookies_of(request.headers, self._cookie_name))
         response = JSONResponse({"token": token})
         response.set_cookie(
             self._cookie_name,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from callboard.config import open_own, write_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 LINK_SECONDS = 600.0
@@ -66,20 +66,32 @@ class SignIns:
         """Return whether a link signs in; it does so once."""
         return self._links.pop(link, 0.0) > self._clock()
 
-    def start(self, person: str) -> tuple[str, str]:
-        """Start a session, and return its cookie and its token."""
-        fields = {"id": secrets.token_hex(16), "person": person, "expires": int(self._clock() + SESSION_SECONDS)}
+    def start(self, person: str, cookies: Iterable[str] = ()) -> tuple[str, str]:
+        """Start a session, and return its cookie and its token.
+
+        Args:
+            person: The person.
+            cookies: The cookies of the browser. A session of the same person in them is renewed, so that its other
+                tabs, which share the cookie, stay signed in.
+        """
+        sessions = filter(None, map(self._session, cookies))
+        session_id = next((session.id for session in sessions if session.person == person), secrets.token_hex(16))
+        fields = {"id": session_id, "person": person, "expires": int(self._clock() + SESSION_SECONDS)}
         payload = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
-        return f"{payload}.{self._signed('cookie', payload)}", self._signed("token", payload)
+        return f"{payload}.{self._signed('cookie', payload)}", self._signed("token", session_id)
 
     def find(self, cookie: str, token: str) -> SignIn | None:
         """Return the session of a cookie and a token.
 
         None unless both are of one that holds.
         """
+        session = self._session(cookie)
+        return session if session is not None and _equal(token, self._signed("token", session.id)) else None
+
+    def _session(self, cookie: str) -> SignIn | None:
+        """Return the session of a cookie; None unless it holds."""
         payload, _, signature = cookie.partition(".")
-        cookie_is_right = _equal(signature, self._signed("cookie", payload))
-        if not (_equal(token, self._signed("token", payload)) and cookie_is_right):
+        if not _equal(signature, self._signed("cookie", payload)):
             return None
         try:
             session = SignIn(**json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))

@@ -62,6 +62,15 @@ async def test_session_of_one_person_is_none_of_another(mounted):
         assert (await client.get("/console/tasks/t-1", headers=headers)).status_code == 401
 
 
+async def test_second_tab_leaves_the_first_one_signed_in(mounted):
+    client, _ = mounted()
+    async with client:
+        first, _ = await signed_in(client)
+        second, _ = await signed_in(client)
+        for headers in (first, second):
+            assert (await client.get("/console/tasks/t-1", headers=headers)).status_code == 200
+
+
 async def test_person_may_be_a_coroutine_function(mounted):
     async def person(request):
         return request.headers.get("x-user")

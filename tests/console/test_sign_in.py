@@ -52,6 +52,26 @@ def test_session_ends_after_its_time(clock):
     assert sessions.find(cookie, token) is None
 
 
+def test_sign_in_with_the_cookie_of_a_session_renews_it(clock):
+    sessions = SignIns(bytes(32), clock)
+    cookie, token = sessions.start("ann")
+    clock.now += SESSION_SECONDS - 1
+    renewed_cookie, same_token = sessions.start("ann", ["x", cookie])
+    clock.now += SESSION_SECONDS - 1
+    assert same_token == token
+    assert sessions.find(renewed_cookie, token).person == "ann"
+    assert sessions.find(cookie, token) is None
+
+
+@pytest.mark.parametrize("person", ["bob", "Ann"])
+def test_sign_in_renews_no_session_of_another_person(clock, person):
+    sessions = SignIns(bytes(32), clock)
+    cookie, token = sessions.start("ann")
+    other_cookie, other_token = sessions.start(person, [cookie])
+    assert other_token != token
+    assert sessions.find(other_cookie, token) is None
+
+
 def test_cookie_and_token_must_be_of_one_session(clock):
     sessions = SignIns(bytes(32), clock)
     (cookie, token), (other_cookie, other_token) = sessions.start("ann"), sessions.start("ann")

@@ -1,0 +1,79 @@
+"""Pages that change while a person looks at them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from support import FINISH, PATIENCE, append, lone
+
+expect.set_options(timeout=PATIENCE * 1000)
+
+
+@pytest.fixture
+def working(office, page):
+    """Open the page of a task that works: ``handle, end = working``."""
+    gate = threading.Event()
+
+    def model(request):
+        if request.step == 1:
+            return append("x")
+        gate.wait(PATIENCE)
+        return FINISH
+
+    started = office(app=model)
+    handle = started.supervisor.submit(lone(id="t-1"))
+    page.goto(started.server.link().replace("/#", "/tasks/t-1#"))
+    expect(page.locator(".history li")).to_have_count(2)
+
+    def end():
+        gate.set()
+        handle.result(PATIENCE)
+        expect(page.get_by_role("heading", name="Result")).to_be_visible()
+
+    yield end
+    gate.set()
+
+
+def test_state_machine_follows_the_run(working, page):
+    page.locator("a[data-run]").click()
+    present = page.locator(".state.present text")
+    expect(present).to_have_text("CONTINUE")
+    working()
+    expect(present).to_have_text("FINISH")
+
+
+def test_opened_entry_stays_open_when_the_result_comes(working, page):
+    first = page.locator(".history details").first
+    first.locator("summary").click()
+    page.evaluate("window.firstEntry = document.querySelector('.history details')")
+    working()
+    assert page.evaluate("window.firstEntry === document.querySelector('.history details') && window.firstEntry.open")
+
+
+def test_answer_that_comes_late_does_not_replace_a_newer_one(office, page):
+    started = office(app=lambda _: FINISH)
+    page.goto(started.server.link())
+    expect(page.get_by_text("No task fits")).to_be_visible()
+    expect(page.locator("#connection")).to_have_text("live")
+    late = []
+
+    def keep(route):
+        if route.request.resource_type == "fetch" and not late:
+            late.append((route, route.fetch()))
+        else:
+            route.continue_()
+
+    page.route(f"{started.origin}/", keep)
+    started.supervisor.submit(lone()).result(PATIENCE)
+    while not late:
+        page.wait_for_timeout(10)
+    started.supervisor.submit(lone()).result(PATIENCE)
+    expect(page.locator("tbody tr")).to_have_count(2)
+    ((route, response),) = late
+    with page.expect_response(f"{started.origin}/"):
+        route.fulfill(response=response)
+    page.evaluate("new Promise(requestAnimationFrame)")
+    expect(page.locator("tbody tr")).to_have_count(2)
