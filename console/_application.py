@@ -63,7 +63,7 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
             ``observe.metrics``.
 
     Raises:
-        SettingsError: If the supervisor has no journal.
+        SettingsError: If the supervisor has no journal, or the token of the metrics is empty.
 
     Example:
         >>> application = callboard.console.app(supervisor, person=lambda request: request.headers.get("x-user"))
@@ -71,6 +71,9 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
         ''
     """
     settings = supervisor.settings
+    if metrics_token == "":  # such as a variable that is not set; it would let everyone in
+        msg = "metrics_token is empty: leave it out for no metrics"
+        raise SettingsError(msg)
     if settings.journal.path is None:
         msg = "the console shows a journal, and journal.path is not set"
         raise SettingsError(msg)

@@ -107,10 +107,15 @@ def _equal(text: str, expected: str) -> bool:
     return hmac.compare_digest(text.encode(errors="replace"), expected.encode())
 
 
+def new_key() -> bytes:
+    """Make a key of sign-ins."""
+    return secrets.token_bytes(_KEY_BYTES)
+
+
 def key_beside(journal: Path) -> bytes:
     """Return the key of a journal's console.
 
-    It is in a file beside the journal that only its user can read.
+    It is in a file beside the journal that only its user can read. One that others could read is replaced.
 
     Raises:
         OSError: If the file can't be read or written.
@@ -120,8 +125,9 @@ def key_beside(journal: Path) -> bytes:
     if path.exists() or path.is_symlink():
         with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
             key = file.read(_KEY_BYTES + 1)
-        if len(key) == _KEY_BYTES:
+            is_private = os.name != "posix" or not os.fstat(file.fileno()).st_mode & 0o077
+        if is_private and len(key) == _KEY_BYTES:
             return key
-    key = secrets.token_bytes(_KEY_BYTES)
+    key = new_key()
     write_own(path, key)
     return key

@@ -5,12 +5,13 @@ It has subtasks in a tree with their times, steps, calls and requests.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.console._file_changes import changed_files
 from callboard.history import Tone, agent_label, lines_of, lines_of_reply, lines_of_result, step_checks, step_words
@@ -26,7 +27,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from callboard.history import Entry, Line, TaskHistory
     from callboard.messages import Action, CommandResult, StepRecord, Timestamp
@@ -248,15 +249,16 @@ class _StepFacts:
         """Return the digest of the picture that the agent saw next."""
         return self._after.get((run_id, step), "")
 
-    def verdicts(self, run_id: str, step: int) -> dict[str, list[str]]:
-        """Return the verdicts of the rules, by the tool's name."""
-        verdicts: dict[str, list[str]] = defaultdict(list)
-        for event in self._events[run_id, step]:
-            if event.name is EventName.POLICY_DECIDED:
-                data = event.data
-                waived = f"; not asked: {data['waived']}" if data.get("waived") else ""
-                verdicts[str(data["tool"])].append(f"{data['verdict']}: {data['reason']}{waived}")
-        return verdicts
+    def verdicts(self, run_id: str, step: int, tool: str, action: Action | None) -> tuple[str, ...]:
+        """Return the verdicts of the rules on a call of a step.
+
+        A record of a verdict has the beginning of the arguments. Where none fits, those on all calls of the tool count.
+        """
+        rulings = [event.data for event in self._events[run_id, step] if event.name is EventName.POLICY_DECIDED]
+        rulings = [ruling for ruling in rulings if ruling["tool"] == tool]
+        if action is not None:
+            rulings = [ruling for ruling in rulings if _is_ruling_on(action, ruling)] or rulings
+        return tuple(map(_verdict, rulings))
 
     def usage(self, run_id: str, step: int) -> str:
         """Describe the model calls of a step."""
@@ -297,13 +299,24 @@ def _entry_view(number: int, entry: Entry, facts: _StepFacts) -> EntryView:
         state=record.status,
         before=digest_of(record.observation.annotated or record.observation.picture),
         after=facts.after(entry.run_id, record.step),
-        calls=tuple(_calls(record, facts.verdicts(entry.run_id, record.step))),
+        calls=tuple(_calls(record, functools.partial(facts.verdicts, entry.run_id, record.step))),
         checks=tuple(step_checks(record)),
         usage=facts.usage(entry.run_id, record.step),
     )
 
 
-def _calls(record: StepRecord, verdicts: dict[str, list[str]]) -> Iterator[CallView]:
+def _is_ruling_on(action: Action, ruling: Mapping[str, Any]) -> bool:
+    control = "" if action.control is None else action.control.id
+    arguments = json.dumps(action.arguments, ensure_ascii=False)
+    return bool(ruling["control"] == control and arguments.startswith(ruling["arguments"]))
+
+
+def _verdict(ruling: Mapping[str, Any]) -> str:
+    waived = f"; not asked: {ruling['waived']}" if ruling.get("waived") else ""
+    return f"{ruling['verdict']}: {ruling['reason']}{waived}"
+
+
+def _calls(record: StepRecord, verdicts: Callable[[str, Action | None], tuple[str, ...]]) -> Iterator[CallView]:
     names = {control.id: control.name for control in record.observation.controls}
     for action, result in record.calls:
         _, *lines = lines_of_result(action, result)
@@ -313,12 +326,16 @@ def _calls(record: StepRecord, verdicts: dict[str, list[str]]) -> Iterator[CallV
             arguments=_arguments(action),
             control=_control_name(action, names),
             lines=(head, *lines),
-            verdicts=tuple(verdicts.get(result.tool, ())),
+            verdicts=verdicts(result.tool, action),
             pictures=tuple(digest_of(picture) for picture in result.pictures),
         )
     for action in record.not_run:
         yield CallView(
-            action.tool, _arguments(action), _control_name(action, names), (("not run yet", Tone.QUIET),), ()
+            tool=action.tool,
+            arguments=_arguments(action),
+            control=_control_name(action, names),
+            lines=(("not run yet", Tone.QUIET),),
+            verdicts=verdicts(action.tool, action),
         )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from callboard.console import ConsoleServer
 from callboard.console._pages import Pages
+from callboard.errors import SettingsError
 from support import FINISH, PATIENCE, lone, wait_for
 
 SECRET_REQUEST = "pay the invoice of Ann"
@@ -274,6 +275,20 @@ def test_facts_that_no_version_writes_are_told_and_not_shown(office):
         opened.ask(path, headers=session)[0] for path in ("/", "/tasks/t-1", "/tasks/t-1/runs/t-1~1", "/waiting")
     }
     assert results <= {200, 404, 409}
+
+
+def test_journal_without_room_for_a_key_is_shown_and_not_worked_on(office):
+    opened = opened_by(office)
+    opened.server.stop()
+    key = opened.journal.with_name("journal.db.console-key")
+    key.unlink()
+    key.mkdir()
+    with pytest.raises(SettingsError, match="the key of the console's sign-ins can't be kept"):
+        ConsoleServer(opened.journal, opened.supervisor, port=0)
+    opened.server = ConsoleServer(opened.journal, port=0)
+    opened.server.start()
+    assert opened.ask("/tasks/t-1", headers=opened.sign_in())[0] == 200
+    assert list(key.iterdir()) == []
 
 
 def test_damaged_journal_is_told(office):

@@ -139,6 +139,12 @@ def test_supervisor_without_a_journal_has_no_console(start):
         app(start(app=lambda _: FINISH), person=lambda _: "ann")
 
 
+def test_empty_token_of_the_metrics_is_refused(start, tmp_path):
+    supervisor = start(app=lambda _: FINISH, journal={"path": tmp_path / "journal.db"})
+    with pytest.raises(SettingsError, match="metrics_token is empty"):
+        app(supervisor, person=lambda _: "ann", metrics_token="")
+
+
 async def test_consoles_of_two_journals_on_one_host_have_their_own_cookies(start, tmp_path):
     names = set()
     for name in ("one", "two"):

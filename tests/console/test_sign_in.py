@@ -98,6 +98,16 @@ def test_key_that_is_cut_is_made_again(tmp_path):
     assert len(key_beside(journal)) == 32
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the system has no modes of files")
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+def test_key_that_others_could_read_is_made_again(tmp_path, mode):
+    file = tmp_path / "journal.db.console-key"
+    file.write_bytes(bytes(32))
+    file.chmod(mode)
+    key = key_beside(tmp_path / "journal.db")
+    assert (key != bytes(32), file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (True, key, 0o600)
+
+
 def test_key_is_not_read_through_a_link(tmp_path):
     (tmp_path / "theirs").write_bytes(bytes(32))
     (tmp_path / "journal.db.console-key").symlink_to(tmp_path / "theirs")
