@@ -188,14 +188,7 @@ class _Console:
                     self._pages.frame, mounted_at(request.scope), has_sign_in=self._person is not None
                 )
                 return HTMLResponse(await anyio.to_thread.run_sync(frame))
-            try:
-                session = _session(request)
-                return HTMLResponse(await anyio.to_thread.run_sync(render, request, session, limiter=limiter))
-            except CallboardError:
-                raise
-            except _UNREADABLE as error:
-                _log.warning("the journal has facts that can't be shown", exc_info=error)
-                return PlainTextResponse(TEXTS["unreadable"], 409)
+            return await _rendered(functools.partial(render, request, _session(request)), limiter)
 
         return respond
 
@@ -277,7 +270,7 @@ class _Console:
         """Return the verdicts of other rules on the actions of a task."""
         _session(request)
         rules = str((await _body(request)).get("rules", ""))
-        return HTMLResponse(await anyio.to_thread.run_sync(self._pages.rulings, request.path_params["task_id"], rules))
+        return await _rendered(functools.partial(self._pages.rulings, request.path_params["task_id"], rules))
 
     async def _change(self, request: Request) -> Response:
         """Cancel, pause or resume a task."""
@@ -323,6 +316,17 @@ class _Console:
         if self._pages.supervisor is None:
             raise HTTPException(409, TEXTS["read_only"])
         return self._pages.supervisor
+
+
+async def _rendered(render: Callable[[], str], limiter: anyio.CapacityLimiter | None = None) -> Response:
+    """Render a part of a page on a thread."""
+    try:
+        return HTMLResponse(await anyio.to_thread.run_sync(render, limiter=limiter))
+    except CallboardError:
+        raise
+    except _UNREADABLE as error:
+        _log.warning("the journal has facts that can't be shown", exc_info=error)
+        return PlainTextResponse(TEXTS["unreadable"], 409)
 
 
 def _session(request: Request) -> SignIn:

@@ -77,3 +77,22 @@ def test_answer_that_comes_late_does_not_replace_a_newer_one(office, page):
         route.fulfill(response=response)
     page.evaluate("new Promise(requestAnimationFrame)")
     expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_long_arguments_of_an_approval_are_all_in_sight(office, page):
+    text = "\n".join(f"line {number}" for number in range(200))
+    started = office(app=lambda _: append(text), policy=[{"verdict": "approve", "tool": "append", "reason": "a nod"}])
+    handle = started.supervisor.submit(lone())
+    page.goto(started.server.link().replace("/#", "/waiting#"))
+    arguments = page.locator(".ask pre")
+    expect(arguments).to_contain_text("line 199")
+    assert arguments.evaluate("part => part.scrollHeight <= part.clientHeight + 2")
+    handle.cancel("enough")
+
+
+def test_page_in_the_dark_theme_is_printed_in_the_light_one(office, page):
+    started = office(app=lambda _: FINISH)
+    page.goto(started.server.link())
+    page.evaluate("document.documentElement.classList.add('dark')")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
