@@ -45,7 +45,7 @@ def test_link_opened_in_a_new_tab_is_signed_in(opened, page, click):
     assert page.url == f"{opened.origin}/"
 
 
-def test_end_of_a_sign_in_is_told_in_place_of_live(opened, page):
+def test_end_of_a_sign_in_is_shown_in_place_of_live(opened, page):
     expect(page.locator("#connection")).to_have_text("live")
     page.context.clear_cookies()
     opened.supervisor.submit(lone(request="later")).result(PATIENCE)
