@@ -180,8 +180,17 @@
     window.open(link.href); // a tab that the browser opens by itself would not get the token
   }
   let reload = 0;
+  let hasNews = false;
   function news() {
-    if (!reload) reload = setTimeout(async () => { reload = 0; await show(false); countWaiting(); }, RELOAD_MS);
+    hasNews = true;
+    if (!reload) reload = setTimeout(refresh, RELOAD_MS);
+  }
+  async function refresh() { // one at a time: a long history takes the server a second, and a task has many events
+    hasNews = false;
+    const begin = performance.now();
+    await show(false);
+    countWaiting();
+    reload = hasNews ? setTimeout(refresh, Math.max(RELOAD_MS, performance.now() - begin)) : 0;
   }
 
   /* The number of requests that wait, beside the name of their page. */

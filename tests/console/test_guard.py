@@ -315,7 +315,7 @@ def test_copied_command_names_the_journal(opened):
     assert f'data-copy="callboard show t-1 {opened.journal.resolve()}"' in body
 
 
-def test_more_unfinished_tasks_than_are_read_are_told(opened, monkeypatch):
+def test_waiting_page_names_its_limit_of_unfinished_tasks(opened, monkeypatch):
     pages = Pages(opened.journal, None)
     handles = opened.supervisor.submit_all(lone(request="ask", id=f"u-{number}") for number in range(2))
     person = SignIn("id", "ann", 0)

@@ -71,6 +71,8 @@ def test_answer_that_comes_late_does_not_replace_a_newer_one(office, page):
     while not late:
         page.wait_for_timeout(10)
     started.supervisor.submit(lone()).result(PATIENCE)
+    page.get_by_role("link", name="Health").click()
+    page.get_by_role("link", name="Tasks").click()
     expect(page.locator("tbody tr")).to_have_count(2)
     ((route, response),) = late
     with page.expect_response(f"{started.origin}/"):
@@ -96,3 +98,26 @@ def test_page_in_the_dark_theme_is_printed_in_the_light_one(office, page):
     page.evaluate("document.documentElement.classList.add('dark')")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+
+
+def test_page_is_not_loaded_again_before_it_has_come(office, page):
+    started = office(app=lambda _: FINISH)
+    page.goto(started.server.link())
+    expect(page.locator("#connection")).to_have_text("live")
+    loads = []
+
+    def keep(route):
+        loads.append(route)
+
+    page.route(f"{started.origin}/", keep)
+    for _ in range(2):
+        started.supervisor.submit(lone()).result(PATIENCE)
+        while not loads:
+            page.wait_for_timeout(10)
+    page.evaluate("new Promise((resolve) => setTimeout(resolve, 1000))")
+    assert len(loads) == 1
+    loads[0].continue_()
+    while len(loads) < 2:
+        page.wait_for_timeout(10)
+    loads[1].continue_()
+    expect(page.locator("tbody tr")).to_have_count(2)
