@@ -277,9 +277,9 @@ def test_facts_that_no_version_writes_are_told_and_not_shown(office):
         opened.ask(path, headers=session)[0] for path in ("/", "/tasks/t-1", "/tasks/t-1/runs/t-1~1", "/waiting")
     }
     assert results <= {200, 404, 409}
-    rules = {"rules": "[{verdict: deny, reason: no}]"}
-    status, _, _ = opened.ask("/tasks/t-1/policy", method="POST", body=rules, headers=session)
-    assert status == 409
+    rules = {"rules": "[{verdict: deny, reason: never}]"}
+    answer = opened.ask("/tasks/t-1/policy", method="POST", body=rules, headers=session)[:2]
+    assert answer == (409, "This journal has facts that can't be shown. The log of this program says which.")
 
 
 def test_journal_without_room_for_a_key_is_shown_and_not_worked_on(office):
