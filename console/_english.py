@@ -1,4 +1,7 @@
-"""The English texts of the console, in one place for translations."""
+"""The English texts of the console, in one place for translations.
+
+The lines of a history are those of `callboard.history`, and errors those of their modules.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +70,12 @@ TEXTS = MappingProxyType(
         "after": "After",
         "arguments": "Arguments",
         "verdict": "Policy",
+        "waived": "not asked",
+        "in_doubt": "in doubt",
+        "not_run": "not run yet",
+        "run_waits": "waiting",
+        "run_works": "working",
+        "tokens": "tokens",
         "what_if": "What would other rules have said?",
         "what_if_hint": "Rules as in the settings' policy. Nothing is executed.",
         "what_if_show": "Show their verdicts",

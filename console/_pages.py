@@ -206,16 +206,19 @@ class Pages:
 
         The last value is True if there are more unfinished tasks than were read.
         """
-        if self.supervisor is not None:
-            status = self.supervisor.status()
-            requests = {task.task_id: task.request for task in status.tasks}
-            return [*status.approvals, *status.questions], requests, False
+        unfinished = TaskFilter(outcomes=frozenset({None}))
+        asks: list[ApprovalRequest | Question]
         with JournalReader.open(self.journal, pictures=False) as reader:
-            page = reader.page(TaskFilter(outcomes=frozenset({None})), limit=_MOST_READ)
-            histories = [history_of(reader.rows(line.id)) for line in page.tasks]
-        requests = {line.id: line.request for line in page.tasks}
-        asks = [ask for history in histories if history is not None for ask in history.waiting]
-        return asks, requests, page.next is not None
+            if self.supervisor is not None:
+                status = self.supervisor.status()
+                asks = [*status.approvals, *status.questions]
+                page = reader.page(unfinished, limit=_MOST_REQUESTS)  # the supervisor has texts with their secrets
+            else:
+                page = reader.page(unfinished, limit=_MOST_READ)
+                histories = [history_of(reader.rows(line.id)) for line in page.tasks]
+                asks = [ask for history in histories if history is not None for ask in history.waiting]
+        is_cut = self.supervisor is None and page.next is not None
+        return asks, {line.id: line.request for line in page.tasks}, is_cut
 
     def health(self) -> str:
         """Return the page of the supervisor's health."""
@@ -263,6 +266,8 @@ def number_in(text: str) -> int | None:
 
 _MOST_DIGITS = 15
 _UNFINISHED = "unfinished"
+_MOST_REQUESTS = 2_000
+"""The most unfinished tasks whose requests stand beside what waits; of others, the id does."""
 _MOST_READ = 100
 """The most unfinished tasks whose requests are looked for in a journal."""
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from callboard.console._english import TEXTS
 from callboard.console._file_changes import changed_files
 from callboard.history import Tone, agent_label, lines_of, lines_of_reply, lines_of_result, step_checks, step_words
 from callboard.messages import (
@@ -115,7 +116,7 @@ class RunView:
         """Its outcome, or what it does."""
         if self.outcome is not None:
             return self.outcome.value.replace("_", " ")
-        return "waiting" if self.begun is None else "working"
+        return TEXTS["run_waits" if self.begun is None else "run_works"]
 
 
 @dataclass
@@ -269,7 +270,9 @@ class _StepFacts:
                 cost, seconds = data.get("cost"), event.duration
                 price = f", ${cost:.4f}" if isinstance(cost, float) and cost else ""
                 time = f", {seconds:.1f} s" if seconds else ""
-                parts.append(f"{data['model']}: {data['input_tokens']} + {data['output_tokens']} tokens{price}{time}")
+                parts.append(
+                    f"{data['model']}: {data['input_tokens']} + {data['output_tokens']} {TEXTS['tokens']}{price}{time}"
+                )
         return "; ".join(parts)
 
 
@@ -312,7 +315,7 @@ def _is_ruling_on(action: Action, ruling: Mapping[str, Any]) -> bool:
 
 
 def _verdict(ruling: Mapping[str, Any]) -> str:
-    waived = f"; not asked: {ruling['waived']}" if ruling.get("waived") else ""
+    waived = f"; {TEXTS['waived']}: {ruling['waived']}" if ruling.get("waived") else ""
     return f"{ruling['verdict']}: {ruling['reason']}{waived}"
 
 
@@ -320,7 +323,8 @@ def _calls(record: StepRecord, verdicts: Callable[[str, Action | None], tuple[st
     names = {control.id: control.name for control in record.observation.controls}
     for action, result in record.calls:
         _, *lines = lines_of_result(action, result)
-        head = (f"{result.status.value}{', in doubt' if result.in_doubt else ''}", _tone(result))
+        doubt = f", {TEXTS['in_doubt']}" if result.in_doubt else ""
+        head = (f"{result.status.value}{doubt}", _tone(result))
         yield CallView(
             tool=result.tool,
             arguments=_arguments(action),
@@ -334,7 +338,7 @@ def _calls(record: StepRecord, verdicts: Callable[[str, Action | None], tuple[st
             tool=action.tool,
             arguments=_arguments(action),
             control=_control_name(action, names),
-            lines=(("not run yet", Tone.QUIET),),
+            lines=((TEXTS["not_run"], Tone.QUIET),),
             verdicts=verdicts(action.tool, action),
         )
 

@@ -328,6 +328,14 @@ def test_waiting_page_names_its_limit_of_unfinished_tasks(opened, monkeypatch):
             handle.cancel("enough")
 
 
+def test_secret_in_a_request_is_redacted_where_it_waits(office):
+    opened = office(app=lambda _: ASK, secrets={"password": {"value": "hunter2-4711"}})
+    handle = opened.supervisor.submit(lone(request="log in with hunter2-4711"))
+    wait_for(handle.questions)
+    body = opened.ask("/waiting", headers=opened.sign_in())[1]
+    assert ("log in with" in body, "hunter2" in body) == (True, False)
+
+
 def test_copied_text_has_one_line(tmp_path):
     pages = Pages(tmp_path / "journal.db", None)
     template = pages._templates.from_string('{% import "parts.html" as parts %}{{ parts.copied(name) }}')  # noqa: SLF001
