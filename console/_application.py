@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from callboard.config import HostLog
 from callboard.console._english import TEXTS
 from callboard.console._event_feed import event_feed
-from callboard.console._guard import SIGN_IN_PATH, Guard, mounted_at, person_of
+from callboard.console._guard import SIGN_IN_PATH, Guard, cookies_of, mounted_at, person_of
 from callboard.console._pages import STATIC, Pages, number_in
 from callboard.console._sign_in import SESSION_SECONDS, SignIns, key_beside
 from callboard.messages import CallboardError, NotWaitingError, SettingsError, UnknownTaskError
@@ -63,7 +63,7 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
             ``observe.metrics``.
 
     Raises:
-        SettingsError: If the supervisor has no journal.
+        SettingsError: If the supervisor has no journal, or the token of the metrics is empty.
 
     Example:
         >>> application = callboard.console.app(supervisor, person=lambda request: request.headers.get("x-user"))
@@ -71,6 +71,9 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
         ''
     """
     settings = supervisor.settings
+    if metrics_token == "":  # such as a variable that is not set; it would let everyone in
+        msg = "metrics_token is empty: leave it out for no metrics"
+        raise SettingsError(msg)
     if settings.journal.path is None:
         msg = "the console shows a journal, and journal.path is not set"
         raise SettingsError(msg)
@@ -185,14 +188,7 @@ class _Console:
                     self._pages.frame, mounted_at(request.scope), has_sign_in=self._person is not None
                 )
                 return HTMLResponse(await anyio.to_thread.run_sync(frame))
-            try:
-                session = _session(request)
-                return HTMLResponse(await anyio.to_thread.run_sync(render, request, session, limiter=limiter))
-            except CallboardError:
-                raise
-            except _UNREADABLE as error:
-                _log.warning("the journal has facts that can't be shown", exc_info=error)
-                return PlainTextResponse(TEXTS["unreadable"], 409)
+            return await _rendered(functools.partial(render, request, _session(request)), limiter)
 
         return respond
 
@@ -220,7 +216,7 @@ class _Console:
             person = None
         if not person:
             return PlainTextResponse(TEXTS["sign_in_used"], 401)
-        cookie, token = self._sessions.start(person)
+        cookie, token = self._sessions.start(person, cookies_of(request.headers, self._cookie_name))
         response = JSONResponse({"token": token})
         response.set_cookie(
             self._cookie_name,
@@ -274,7 +270,7 @@ class _Console:
         """Return the verdicts of other rules on the actions of a task."""
         _session(request)
         rules = str((await _body(request)).get("rules", ""))
-        return HTMLResponse(await anyio.to_thread.run_sync(self._pages.rulings, request.path_params["task_id"], rules))
+        return await _rendered(functools.partial(self._pages.rulings, request.path_params["task_id"], rules))
 
     async def _change(self, request: Request) -> Response:
         """Cancel, pause or resume a task."""
@@ -320,6 +316,17 @@ class _Console:
         if self._pages.supervisor is None:
             raise HTTPException(409, TEXTS["read_only"])
         return self._pages.supervisor
+
+
+async def _rendered(render: Callable[[], str], limiter: anyio.CapacityLimiter | None = None) -> Response:
+    """Render a part of a page on a thread."""
+    try:
+        return HTMLResponse(await anyio.to_thread.run_sync(render, limiter=limiter))
+    except CallboardError:
+        raise
+    except _UNREADABLE as error:
+        _log.warning("the journal has facts that can't be shown", exc_info=error)
+        return PlainTextResponse(TEXTS["unreadable"], 409)
 
 
 def _session(request: Request) -> SignIn:

@@ -1,4 +1,7 @@
-"""The English texts of the console, in one place for translations."""
+"""The English texts of the console, in one place for translations.
+
+The lines of a history are those of `callboard.history`, and errors those of their modules.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,6 @@ TEXTS = MappingProxyType(
         "up_to": "Up to entry",
         "history": "History",
         "earlier": "Earlier entries",
-        "latest": "Latest entries",
         "files": "Changed files",
         "outcome_of": "Result",
         "output": "Output",
@@ -68,6 +70,12 @@ TEXTS = MappingProxyType(
         "after": "After",
         "arguments": "Arguments",
         "verdict": "Policy",
+        "waived": "not asked",
+        "in_doubt": "in doubt",
+        "not_run": "not run yet",
+        "run_waits": "waiting",
+        "run_works": "working",
+        "tokens": "tokens",
         "what_if": "What would other rules have said?",
         "what_if_hint": "Rules as in the settings' policy. Nothing is executed.",
         "what_if_show": "Show their verdicts",
@@ -84,6 +92,7 @@ TEXTS = MappingProxyType(
         "resume": "Resume",
         "paused": "paused",
         "nothing_waits": "Nothing waits for a person.",
+        "more_unfinished": "Only the latest unfinished tasks were looked at. Older ones may wait, too.",
         "asks_approval": "asks for approval",
         "asks_question": "asks",
         "approve": "Approve",
@@ -120,7 +129,6 @@ TEXTS = MappingProxyType(
         "blocked": "Threads that do not answer",
         "restarts": "Restarts of agents",
         "nothing": "none",
-        "works": "works",
         "holder": "Process",
         "file_made": "new",
         "file_changed": "changed",
@@ -153,6 +161,7 @@ TEXTS = MappingProxyType(
         "picture_left_out": "left out",
         "entries_left_out": "earlier entries of the history are left out",
         "subtasks_left_out": "later subtasks are left out",
+        "parts_left_out": "causes, checks and files of the result are left out",
         "pictures_left_out": "pictures are left out, as they are too large together",
         "pictures_lost": "pictures are lost",
         "pictures_elsewhere": "pictures are in a report in HTML only",

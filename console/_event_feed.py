@@ -54,11 +54,13 @@ async def event_feed(journal: Path, after_seq: int | None) -> AsyncGenerator[byt
 
     Args:
         journal: The journal.
-        after_seq: The number; None for new events only.
+        after_seq: The number; None for new events only. One that the journal does not have yet, such as that of a
+            journal that was deleted since, is not waited for.
     """
     follower = await asyncio.to_thread(_Follower, journal)
     try:
-        seq = await asyncio.to_thread(follower.last_seq) if after_seq is None else after_seq
+        last_seq = await asyncio.to_thread(follower.last_seq)
+        seq = last_seq if after_seq is None else min(after_seq, last_seq)
         yield f"id: {seq}\nevent: ready\ndata: {{}}\n\n".encode()
         quiet_looks = 0
         for _ in range(_MOST_LOOKS):

@@ -107,7 +107,7 @@ class Guard:
         if token is None and scope["method"] in _READING:
             scope["callboard_frame"] = True  # the frame of the page, which loads the rest with its token
             return None
-        sign_ins = (self.sessions.find(cookie, token or "") for cookie in _cookies(headers, self.cookie_name))
+        sign_ins = (self.sessions.find(cookie, token or "") for cookie in cookies_of(headers, self.cookie_name))
         session = next(filter(None, sign_ins), None)
         if session is None or person not in {None, session.person}:
             return PlainTextResponse("sign in first", 401)
@@ -137,7 +137,7 @@ def _path_inside(scope: Scope) -> str:
     return path.removeprefix(root) or "/" if path == root or path.startswith(f"{root}/") else path
 
 
-def _cookies(headers: Headers, name: str) -> Iterator[str]:
+def cookies_of(headers: Headers, name: str) -> Iterator[str]:
     """Yield all values of a cookie.
 
     Other programs of this machine may have set one of its name.

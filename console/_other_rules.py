@@ -66,12 +66,17 @@ def rules_in(text: str) -> tuple[PolicyRule, ...]:
         if isinstance(content, dict) and content.keys() == {"policy"}:
             content = content["policy"]
         return _RULES.validate_python(content)
-    except yaml.YAMLError as error:
-        msg = f"the rules are no YAML: {error}"
-        raise UnreadableRulesError(msg) from error
     except ValidationError as error:
         places = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:3])
         msg = f"the rules can't be read: {places}"
+        raise UnreadableRulesError(msg) from error
+    except (
+        yaml.YAMLError,
+        AttributeError,
+        RecursionError,
+        ValueError,
+    ) as error:  # the last ones for a bad date or number
+        msg = f"the rules are no YAML: {error}"
         raise UnreadableRulesError(msg) from error
 
 

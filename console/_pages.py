@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shlex
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,7 +63,12 @@ class Pages:
             now=_picture_now,
             digest=digest_of_page,
         )
+        environment.globals["command"] = self._command
         return environment
+
+    def _command(self, verb: str, task_id: str) -> str:
+        """Return a command about a task, to copy into a terminal."""
+        return shlex.join(["callboard", verb, task_id, str(self.journal.resolve())])
 
     def render(self, template: str, **values: Any) -> str:
         """Render a template."""
@@ -185,20 +191,34 @@ class Pages:
 
     def waiting(self, session: SignIn) -> str:
         """Return the page of the requests that wait for a person."""
-        asks, requests = self._open_requests()
-        return self.render("waiting.html", asks=asks, requests=requests, session=session, is_approval=_is_approval)
+        asks, requests, more_tasks = self._open_requests()
+        return self.render(
+            "waiting.html",
+            asks=asks,
+            requests=requests,
+            more_tasks=more_tasks,
+            session=session,
+            is_approval=_is_approval,
+        )
 
-    def _open_requests(self) -> tuple[list[ApprovalRequest | Question], dict[str, str]]:
-        """Return the open requests to people, and the tasks' requests by id."""
-        if self.supervisor is not None:
-            status = self.supervisor.status()
-            requests = {task.task_id: task.request for task in status.tasks}
-            return [*status.approvals, *status.questions], requests
+    def _open_requests(self) -> tuple[list[ApprovalRequest | Question], dict[str, str], bool]:
+        """Return the open requests to people, and the tasks' requests by id.
+
+        The last value is True if there are more unfinished tasks than were read.
+        """
+        unfinished = TaskFilter(outcomes=frozenset({None}))
+        asks: list[ApprovalRequest | Question]
         with JournalReader.open(self.journal, pictures=False) as reader:
-            unfinished_tasks = reader.page(TaskFilter(outcomes=frozenset({None})), limit=_MOST_READ).tasks
-            histories = [history_of(reader.rows(line.id)) for line in unfinished_tasks]
-        requests = {line.id: line.request for line in unfinished_tasks}
-        return [ask for history in histories if history is not None for ask in history.waiting], requests
+            if self.supervisor is not None:
+                status = self.supervisor.status()
+                asks = [*status.approvals, *status.questions]
+                page = reader.page(unfinished, limit=_MOST_REQUESTS)  # the supervisor has texts with their secrets
+            else:
+                page = reader.page(unfinished, limit=_MOST_READ)
+                histories = [history_of(reader.rows(line.id)) for line in page.tasks]
+                asks = [ask for history in histories if history is not None for ask in history.waiting]
+        is_cut = self.supervisor is None and page.next is not None
+        return asks, {line.id: line.request for line in page.tasks}, is_cut
 
     def health(self) -> str:
         """Return the page of the supervisor's health."""
@@ -246,6 +266,8 @@ def number_in(text: str) -> int | None:
 
 _MOST_DIGITS = 15
 _UNFINISHED = "unfinished"
+_MOST_REQUESTS = 2_000
+"""The most unfinished tasks whose requests stand beside what waits; of others, the id does."""
 _MOST_READ = 100
 """The most unfinished tasks whose requests are looked for in a journal."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from callboard.console._application import application
-from callboard.console._sign_in import SignIns, key_beside
+from callboard.console._sign_in import SignIns, key_beside, new_key
 from callboard.messages import SettingsError, reason_of
 
 if TYPE_CHECKING:
@@ -41,13 +41,15 @@ class ConsoleServer:
             port: The port; 0 for a free one, None for the usual one if it is free.
 
         Raises:
-            SettingsError: If the port is taken, or the key of the sign-ins can't be kept beside the journal.
+            SettingsError: If the port is taken, or a supervisor's key of the sign-ins can't be kept beside the journal.
         """
         try:
             key = key_beside(journal)
         except OSError as error:
-            msg = f"the key of the console's sign-ins can't be kept: {reason_of(error)}"
-            raise SettingsError(msg) from error
+            if supervisor is not None:
+                msg = f"the key of the console's sign-ins can't be kept: {reason_of(error)}"
+                raise SettingsError(msg) from error
+            key = new_key()  # a journal that can only be read is shown, too; sign-ins end with the console
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self._sessions = SignIns(key)

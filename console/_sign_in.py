@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from callboard.config import open_own, write_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 LINK_SECONDS = 600.0
@@ -66,20 +66,32 @@ class SignIns:
         """Return whether a link signs in; it does so once."""
         return self._links.pop(link, 0.0) > self._clock()
 
-    def start(self, person: str) -> tuple[str, str]:
-        """Start a session, and return its cookie and its token."""
-        fields = {"id": secrets.token_hex(16), "person": person, "expires": int(self._clock() + SESSION_SECONDS)}
+    def start(self, person: str, cookies: Iterable[str] = ()) -> tuple[str, str]:
+        """Start a session, and return its cookie and its token.
+
+        Args:
+            person: The person.
+            cookies: The cookies of the browser. A session of the same person in them is renewed, so that its other
+                tabs, which share the cookie, stay signed in.
+        """
+        sessions = filter(None, map(self._session, cookies))
+        session_id = next((session.id for session in sessions if session.person == person), secrets.token_hex(16))
+        fields = {"id": session_id, "person": person, "expires": int(self._clock() + SESSION_SECONDS)}
         payload = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
-        return f"{payload}.{self._signed('cookie', payload)}", self._signed("token", payload)
+        return f"{payload}.{self._signed('cookie', payload)}", self._signed("token", session_id)
 
     def find(self, cookie: str, token: str) -> SignIn | None:
         """Return the session of a cookie and a token.
 
         None unless both are of one that holds.
         """
+        session = self._session(cookie)
+        return session if session is not None and _equal(token, self._signed("token", session.id)) else None
+
+    def _session(self, cookie: str) -> SignIn | None:
+        """Return the session of a cookie; None unless it holds."""
         payload, _, signature = cookie.partition(".")
-        cookie_is_right = _equal(signature, self._signed("cookie", payload))
-        if not (_equal(token, self._signed("token", payload)) and cookie_is_right):
+        if not _equal(signature, self._signed("cookie", payload)):
             return None
         try:
             session = SignIn(**json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
@@ -95,10 +107,15 @@ def _equal(text: str, expected: str) -> bool:
     return hmac.compare_digest(text.encode(errors="replace"), expected.encode())
 
 
+def new_key() -> bytes:
+    """Make a key of sign-ins."""
+    return secrets.token_bytes(_KEY_BYTES)
+
+
 def key_beside(journal: Path) -> bytes:
     """Return the key of a journal's console.
 
-    It is in a file beside the journal that only its user can read.
+    It is in a file beside the journal that only its user can read. One that others could read is replaced.
 
     Raises:
         OSError: If the file can't be read or written.
@@ -108,8 +125,9 @@ def key_beside(journal: Path) -> bytes:
     if path.exists() or path.is_symlink():
         with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
             key = file.read(_KEY_BYTES + 1)
-        if len(key) == _KEY_BYTES:
+            is_private = os.name != "posix" or not os.fstat(file.fileno()).st_mode & 0o077
+        if is_private and len(key) == _KEY_BYTES:
             return key
-    key = secrets.token_bytes(_KEY_BYTES)
+    key = new_key()
     write_own(path, key)
     return key

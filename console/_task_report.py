@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from callboard.console._file_changes import FileChange
     from callboard.console._task_view import EntryView, TaskView
     from callboard.history import TaskHistory
+    from callboard.messages import TaskResult
 
 PICTURE_MEGABYTES = 10.0
 """The usual bound of a report's pictures together; they take a third more in the file."""
@@ -35,7 +36,7 @@ _MOST_TEXT = 10_000
 _MOST_CHARACTERS = 5_000_000
 """The most characters of a report beside its pictures."""
 _MOST_ENTRIES = (1000, 200, 40, 8, 1)
-"""The most entries and subtasks; less, if their texts are too long together."""
+"""The most entries, subtasks, causes, checks and files; less, if their texts are too long together."""
 _STYLE = Path(__file__).parent / "static" / "console.css"
 _TICKS = re.compile("`+")
 
@@ -63,7 +64,7 @@ def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megab
         most_bytes = 0 if markdown else round(picture_megabytes * 1_000_000)
         for most in _MOST_ENTRIES:
             view = task_view(history, now, most=most)
-            contents = _Contents(reader, view, most, most_bytes, markdown=markdown)
+            contents = _Contents(reader, history.result, view, most, most_bytes, markdown=markdown)
             text = _rendered(history, view, contents, changes, now, markdown=markdown)
             if len(text) - contents.picture_characters <= _MOST_CHARACTERS:
                 break
@@ -88,7 +89,7 @@ def _rendered(
         changes=changes,
         view=view,
         task=history.task,
-        result=history.result,
+        result=contents.result,
         status=None,
         made=now,
         style="" if markdown else _STYLE.read_text(encoding="utf-8"),
@@ -97,10 +98,19 @@ def _rendered(
 
 
 class _Contents:
-    """The pictures of a report, and notes about omissions."""
+    """The result and the pictures of a report, and notes about omissions."""
 
-    def __init__(self, reader: JournalReader, view: TaskView, most: int, most_bytes: int, *, markdown: bool) -> None:
-        """Choose the pictures: the latest that fit."""
+    def __init__(
+        self,
+        reader: JournalReader,
+        result: TaskResult | None,
+        view: TaskView,
+        most: int,
+        most_bytes: int,
+        *,
+        markdown: bool,
+    ) -> None:
+        """Choose the latest pictures that fit, and cut the lists."""
         self._sources: dict[str, Markup] = {}
         self._numbers: dict[str, int] = {}
         digests = dict.fromkeys(itertools.chain.from_iterable(map(_digests, view.entries)))
@@ -118,13 +128,20 @@ class _Contents:
                 left_out += 1
         self.picture_characters = sum(map(len, self._sources.values()))
         subtasks = len(view.runs) - most
-        del view.runs[most:]
+        parts = max(0, len(view.files) - most)
+        del view.runs[most:], view.files[most:]
+        self.result = result
+        if result is not None:
+            parts += sum(max(0, len(items) - most) for items in (result.causes, result.checks))
+            cut_lists = {"causes": result.causes[:most], "checks": result.checks[:most]}
+            self.result = result.model_copy(update=cut_lists)
         pictures_note = "pictures_elsewhere" if markdown else "pictures_left_out"
         self.notes = [
             Markup(f"{number:,} {TEXTS[name]}")  # noqa: S704 - a number, and a text of our own
             for name, number in (
                 ("entries_left_out", view.earlier),
                 ("subtasks_left_out", subtasks),
+                ("parts_left_out", parts),
                 (pictures_note, left_out),
                 ("pictures_lost", damaged),
             )

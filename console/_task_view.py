@@ -5,13 +5,15 @@ It has subtasks in a tree with their times, steps, calls and requests.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from callboard.console._english import TEXTS
 from callboard.console._file_changes import changed_files
 from callboard.history import Tone, agent_label, lines_of, lines_of_reply, lines_of_result, step_checks, step_words
 from callboard.messages import (
@@ -26,7 +28,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from callboard.history import Entry, Line, TaskHistory
     from callboard.messages import Action, CommandResult, StepRecord, Timestamp
@@ -114,7 +116,7 @@ class RunView:
         """Its outcome, or what it does."""
         if self.outcome is not None:
             return self.outcome.value.replace("_", " ")
-        return "waiting" if self.begun is None else "working"
+        return TEXTS["run_waits" if self.begun is None else "run_works"]
 
 
 @dataclass
@@ -248,15 +250,16 @@ class _StepFacts:
         """Return the digest of the picture that the agent saw next."""
         return self._after.get((run_id, step), "")
 
-    def verdicts(self, run_id: str, step: int) -> dict[str, list[str]]:
-        """Return the verdicts of the rules, by the tool's name."""
-        verdicts: dict[str, list[str]] = defaultdict(list)
-        for event in self._events[run_id, step]:
-            if event.name is EventName.POLICY_DECIDED:
-                data = event.data
-                waived = f"; not asked: {data['waived']}" if data.get("waived") else ""
-                verdicts[str(data["tool"])].append(f"{data['verdict']}: {data['reason']}{waived}")
-        return verdicts
+    def verdicts(self, run_id: str, step: int, tool: str, action: Action | None) -> tuple[str, ...]:
+        """Return the verdicts of the rules on a call of a step.
+
+        A record of a verdict has the beginning of the arguments. Where none fits, those on all calls of the tool count.
+        """
+        rulings = [event.data for event in self._events[run_id, step] if event.name is EventName.POLICY_DECIDED]
+        rulings = [ruling for ruling in rulings if ruling["tool"] == tool]
+        if action is not None:
+            rulings = [ruling for ruling in rulings if _is_ruling_on(action, ruling)] or rulings
+        return tuple(map(_verdict, rulings))
 
     def usage(self, run_id: str, step: int) -> str:
         """Describe the model calls of a step."""
@@ -267,7 +270,9 @@ class _StepFacts:
                 cost, seconds = data.get("cost"), event.duration
                 price = f", ${cost:.4f}" if isinstance(cost, float) and cost else ""
                 time = f", {seconds:.1f} s" if seconds else ""
-                parts.append(f"{data['model']}: {data['input_tokens']} + {data['output_tokens']} tokens{price}{time}")
+                parts.append(
+                    f"{data['model']}: {data['input_tokens']} + {data['output_tokens']} {TEXTS['tokens']}{price}{time}"
+                )
         return "; ".join(parts)
 
 
@@ -297,28 +302,44 @@ def _entry_view(number: int, entry: Entry, facts: _StepFacts) -> EntryView:
         state=record.status,
         before=digest_of(record.observation.annotated or record.observation.picture),
         after=facts.after(entry.run_id, record.step),
-        calls=tuple(_calls(record, facts.verdicts(entry.run_id, record.step))),
+        calls=tuple(_calls(record, functools.partial(facts.verdicts, entry.run_id, record.step))),
         checks=tuple(step_checks(record)),
         usage=facts.usage(entry.run_id, record.step),
     )
 
 
-def _calls(record: StepRecord, verdicts: dict[str, list[str]]) -> Iterator[CallView]:
+def _is_ruling_on(action: Action, ruling: Mapping[str, Any]) -> bool:
+    control = "" if action.control is None else action.control.id
+    arguments = json.dumps(action.arguments, ensure_ascii=False)
+    return bool(ruling["control"] == control and arguments.startswith(ruling["arguments"]))
+
+
+def _verdict(ruling: Mapping[str, Any]) -> str:
+    waived = f"; {TEXTS['waived']}: {ruling['waived']}" if ruling.get("waived") else ""
+    return f"{ruling['verdict']}: {ruling['reason']}{waived}"
+
+
+def _calls(record: StepRecord, verdicts: Callable[[str, Action | None], tuple[str, ...]]) -> Iterator[CallView]:
     names = {control.id: control.name for control in record.observation.controls}
     for action, result in record.calls:
         _, *lines = lines_of_result(action, result)
-        head = (f"{result.status.value}{', in doubt' if result.in_doubt else ''}", _tone(result))
+        doubt = f", {TEXTS['in_doubt']}" if result.in_doubt else ""
+        head = (f"{result.status.value}{doubt}", _tone(result))
         yield CallView(
             tool=result.tool,
             arguments=_arguments(action),
             control=_control_name(action, names),
             lines=(head, *lines),
-            verdicts=tuple(verdicts.get(result.tool, ())),
+            verdicts=verdicts(result.tool, action),
             pictures=tuple(digest_of(picture) for picture in result.pictures),
         )
     for action in record.not_run:
         yield CallView(
-            action.tool, _arguments(action), _control_name(action, names), (("not run yet", Tone.QUIET),), ()
+            tool=action.tool,
+            arguments=_arguments(action),
+            control=_control_name(action, names),
+            lines=((TEXTS["not_run"], Tone.QUIET),),
+            verdicts=verdicts(action.tool, action),
         )
 
 

@@ -53,8 +53,10 @@ def console_of(supervisor: Supervisor, *, stays: bool) -> Iterator[None]:
         yield
         return
     server = _server(supervisor.settings.path(path), supervisor, None)
-    with _served(server, terminal(stderr=True)):
+    console = terminal(stderr=True)
+    with _served(server, console):
         yield
+        _print_link(server, console)  # the first one was used, or is too old by now
 
 
 def _server(journal: Path, supervisor: Supervisor | None, port: int | None) -> ConsoleServer:
@@ -74,8 +76,7 @@ def _served(server: ConsoleServer, console: Console) -> Iterator[None]:
     """Serve a console during a block and after it, until Ctrl-C."""
     server.start()
     try:
-        console.print(Text("the console: ").append(server.link(), "bold"), soft_wrap=True)
-        console.print(Text("the link signs in once, within 10 minutes; it is for you alone", style="dim"))
+        _print_link(server, console)
         yield
         ended = threading.Event()
         handlers = {number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -85,3 +86,8 @@ def _served(server: ConsoleServer, console: Console) -> Iterator[None]:
             signal.signal(number, handler)
     finally:
         server.stop()
+
+
+def _print_link(server: ConsoleServer, console: Console) -> None:
+    console.print(Text("the console: ").append(server.link(), "bold"), soft_wrap=True)
+    console.print(Text("the link signs in once, within 10 minutes; it is for you alone", style="dim"))

@@ -18,6 +18,7 @@
     const response = await fetch(path, { ...options, headers, credentials: "same-origin" });
     if (response.status === 401) {
       sessionStorage.removeItem(TOKEN);
+      connection.textContent = texts.sign_in_elsewhere;
       throw new Error(texts.sign_in_elsewhere);
     }
     if (!response.ok) throw new Error(`${texts.failed}: ${await response.text()}`);
@@ -33,10 +34,12 @@
   }
 
   /* Sign in by the link's secret, which stands behind the # of the address and is taken out of it. */
+  const isLink = () => location.hash.length > 40;
   async function signIn() {
+    const hasLink = isLink();
     const link = location.hash.slice(1);
-    if (link.length >= 40) history.replaceState(null, "", location.pathname + location.search);
-    if (link.length < 40 && (token() || !isMounted)) return Boolean(token());
+    if (hasLink) history.replaceState(null, "", location.pathname + location.search);
+    if (!hasLink && (token() || !isMounted)) return Boolean(token());
     const response = await fetch(inside("session"), { method: "POST", body: JSON.stringify({ link }) });
     if (!response.ok) {
       if (token()) return true;
@@ -95,7 +98,9 @@
 
   /* Put a new part in place of an old one, element by element, so that what is open, typed or focused stays. */
   function keyOf(node) {
-    return node.nodeType === 1 ? node.dataset.entry || node.dataset.ask || node.dataset.task || node.id || "" : "";
+    if (node.nodeType !== 1) return "";
+    const { entry, ask, task } = node.dataset;
+    return entry || ask || task || node.id || node.getAttribute("aria-labelledby") || "";
   }
   function sameKind(old, fresh) {
     return old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && keyOf(old) === keyOf(fresh);
@@ -138,10 +143,14 @@
 
   /* Load the part of the present address. */
   let shown = "";
+  let loads = 0;
+  let shownLoad = 0;
   async function load(isNew) {
     const path = location.pathname + location.search;
+    const number = ++loads;
     const html = await (await call(path)).text();
-    if (path !== location.pathname + location.search) return;
+    if (path !== location.pathname + location.search || number < shownLoad) return; // a later one was faster
+    shownLoad = number;
     const fresh = new DOMParser().parseFromString(html, "text/html").body;
     for (const link of fresh.querySelectorAll('a[href^="/"]')) link.setAttribute("href", inside(link.getAttribute("href")));
     if (isNew || shown !== path) { main.replaceChildren(...fresh.childNodes); main.focus({ preventScroll: true }); } else morphChildren(main, fresh);
@@ -154,6 +163,8 @@
     }
     slide();
     watchButtons();
+    const machine = document.getElementById("machine");
+    if (machine && machine.dataset.shows) await showMachine(machine);
   }
   async function show(isNew = true) {
     try { await load(isNew); } catch (error) {
@@ -165,9 +176,21 @@
     show();
     window.scrollTo(0, 0);
   }
+  function openTab(link) {
+    window.open(link.href); // a tab that the browser opens by itself would not get the token
+  }
   let reload = 0;
+  let hasNews = false;
   function news() {
-    if (!reload) reload = setTimeout(async () => { reload = 0; await show(false); countWaiting(); }, RELOAD_MS);
+    hasNews = true;
+    if (!reload) reload = setTimeout(refresh, RELOAD_MS);
+  }
+  async function refresh() { // one at a time: a long history takes the server a second, and a task has many events
+    hasNews = false;
+    const begin = performance.now();
+    await show(false);
+    countWaiting();
+    reload = hasNews ? setTimeout(refresh, Math.max(RELOAD_MS, performance.now() - begin)) : 0;
   }
 
   /* The number of requests that wait, beside the name of their page. */
@@ -274,12 +297,12 @@
     if (event && present) { present.querySelector("details").open = true; present.scrollIntoView({ block: "nearest" }); }
   }
 
-  async function showMachine(runId) {
-    const place = document.getElementById("machine");
-    const task = main.querySelector("article[data-task]").dataset.task;
-    const html = await (await call(inside(`tasks/${encodeURIComponent(task)}/runs/${encodeURIComponent(runId)}`))).text();
-    place.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
-    place.scrollIntoView({ block: "nearest" });
+  async function showMachine(part) {
+    const run = part.dataset.shows;
+    const task = part.closest("article[data-task]").dataset.task;
+    const html = await (await call(inside(`tasks/${encodeURIComponent(task)}/runs/${encodeURIComponent(run)}`))).text();
+    if (part.dataset.shows !== run) return;
+    part.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
   }
 
   const opened = new WeakSet();
@@ -325,7 +348,9 @@
       if (!element.dataset.sure || confirm(element.dataset.sure)) post(inside(element.dataset.post), {}).then(news, (error) => say(error.message));
     } else if (element.dataset.run !== undefined) {
       event.preventDefault();
-      showMachine(element.dataset.run).catch((error) => say(error.message));
+      const machine = document.getElementById("machine");
+      machine.dataset.shows = element.dataset.run;
+      showMachine(machine).then(() => machine.scrollIntoView({ block: "nearest" }), (error) => say(error.message));
     } else if (element.dataset.entryLink !== undefined) {
       event.preventDefault();
       showEntry(element.dataset.entryLink).catch((error) => say(error.message));
@@ -337,10 +362,16 @@
     } else if (element.dataset.settles !== undefined) {
       event.preventDefault();
       if (element.value === "reject" || element.form.reportValidity()) answer(element.form, element);
-    } else if (element.origin === location.origin && !element.hash && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    } else if (element.origin === location.origin && !element.hash) {
       event.preventDefault();
-      go(element.href);
+      if (event.ctrlKey || event.metaKey || event.shiftKey) openTab(element); else go(element.href);
     }
+  });
+  document.addEventListener("auxclick", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || event.button !== 1) return;
+    event.preventDefault();
+    openTab(link);
   });
   document.addEventListener("toggle", (event) => {
     const details = event.target;
@@ -373,7 +404,8 @@
     else return;
     event.preventDefault();
   });
-  window.addEventListener("popstate", () => show());
+  window.addEventListener("popstate", () => { if (!isLink()) show(); });
+  window.addEventListener("hashchange", () => { if (isLink()) location.reload(); }); // a newer link, in this tab
 
   const theme = localStorage.getItem("callboard-theme");
   if (theme) document.documentElement.classList.add(theme);

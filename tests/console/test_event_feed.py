@@ -57,6 +57,21 @@ def test_feed_without_a_number_begins_with_the_next_event(office):
     assert numbers == sorted(set(numbers))
 
 
+def test_number_of_another_journal_is_not_waited_for(office):
+    started = office(app=lambda _: FINISH)
+
+    async def read():
+        feed = event_feed(started.journal, 10**6)
+        ((begin, _),) = await taken(feed, 1)
+        started.supervisor.submit(lone(id="t-1"))
+        events = await taken(feed, 1)
+        await feed.aclose()
+        return begin, events[0][0]
+
+    begin, number = asyncio.run(read())
+    assert begin < number < 10**6
+
+
 def test_journal_is_closed_after_the_last_look_of_a_browser_that_left(office, monkeypatch):
     started = office(app=lambda _: FINISH)
     order: list[str] = []

@@ -11,7 +11,9 @@ import pytest
 
 from callboard.console import ConsoleServer
 from callboard.console._pages import Pages
-from support import FINISH, PATIENCE, lone, wait_for
+from callboard.console._sign_in import SignIn
+from callboard.errors import SettingsError
+from support import ASK, FINISH, PATIENCE, append, lone, wait_for
 
 SECRET_REQUEST = "pay the invoice of Ann"
 READS = ["/", "/waiting", "/health", "/tasks/t-1", "/tasks/t-1/runs/t-1", "/pictures/" + "0" * 64, "/events"]
@@ -19,9 +21,9 @@ READS += ["/tasks/t-1/files/0/pages", "/tasks/t-1/replay"]
 CHANGES = ["/tasks/t-1/cancel", "/tasks/t-1/pause", "/tasks/t-1/requests/r-1"]
 
 
-def opened_by(start):
+def opened_by(start, app=lambda _: FINISH):
     """Start an office whose journal has one task."""
-    started_office = start(app=lambda _: FINISH)
+    started_office = start(app=app)
     started_office.supervisor.submit(lone(request=SECRET_REQUEST, id="t-1")).result(PATIENCE)
     return started_office
 
@@ -29,7 +31,7 @@ def opened_by(start):
 @pytest.fixture(scope="module")
 def opened(shared_office):
     """Give an office whose journal has one task to all tests that leave it as it is."""
-    return opened_by(shared_office)
+    return opened_by(shared_office, lambda request: ASK if request.request == "ask" else FINISH)
 
 
 def test_frame_of_a_page_has_no_data(opened):
@@ -259,12 +261,13 @@ def test_feed_ends_and_continues_by_its_number(opened, monkeypatch):
 
 
 def test_facts_that_no_version_writes_are_told_and_not_shown(office):
-    opened = opened_by(office)
+    opened = opened_by(office, lambda request: append("x") if request.step == 1 else FINISH)
     opened.server.stop()
     opened.supervisor.stop()
     with contextlib.closing(sqlite3.connect(opened.journal)) as database, database:
         changed = database.execute(
-            "UPDATE rows SET body = replace(body, '\"source\"', '\"s\"') WHERE body LIKE '%\"source\"%'"
+            "UPDATE rows SET body = replace(replace(body, '\"source\"', '\"s\"'), '\"verdict\"', '\"v\"') "
+            "WHERE body LIKE '%\"source\"%' OR body LIKE '%\"verdict\"%'"
         )
         assert changed.rowcount
     opened.server = ConsoleServer(opened.journal)
@@ -274,6 +277,23 @@ def test_facts_that_no_version_writes_are_told_and_not_shown(office):
         opened.ask(path, headers=session)[0] for path in ("/", "/tasks/t-1", "/tasks/t-1/runs/t-1~1", "/waiting")
     }
     assert results <= {200, 404, 409}
+    rules = {"rules": "[{verdict: deny, reason: never}]"}
+    answer = opened.ask("/tasks/t-1/policy", method="POST", body=rules, headers=session)[:2]
+    assert answer == (409, "This journal has facts that can't be shown. The log of this program says which.")
+
+
+def test_journal_without_room_for_a_key_is_shown_and_not_worked_on(office):
+    opened = opened_by(office)
+    opened.server.stop()
+    key = opened.journal.with_name("journal.db.console-key")
+    key.unlink()
+    key.mkdir()
+    with pytest.raises(SettingsError, match="the key of the console's sign-ins can't be kept"):
+        ConsoleServer(opened.journal, opened.supervisor, port=0)
+    opened.server = ConsoleServer(opened.journal, port=0)
+    opened.server.start()
+    assert opened.ask("/tasks/t-1", headers=opened.sign_in())[0] == 200
+    assert list(key.iterdir()) == []
 
 
 def test_damaged_journal_is_told(office):
@@ -288,6 +308,32 @@ def test_damaged_journal_is_told(office):
     assert status == 409
     assert "Traceback" not in body
     assert "journal" in body
+
+
+def test_copied_command_names_the_journal(opened):
+    body = opened.ask("/tasks/t-1", headers=opened.sign_in())[1]
+    assert f'data-copy="callboard show t-1 {opened.journal.resolve()}"' in body
+
+
+def test_waiting_page_names_its_limit_of_unfinished_tasks(opened, monkeypatch):
+    pages = Pages(opened.journal, None)
+    handles = opened.supervisor.submit_all(lone(request="ask", id=f"u-{number}") for number in range(2))
+    person = SignIn("id", "ann", 0)
+    try:
+        assert "Older ones may wait" not in pages.waiting(person)
+        monkeypatch.setattr("callboard.console._pages._MOST_READ", 1)
+        assert "Older ones may wait" in pages.waiting(person)
+    finally:
+        for handle in handles:
+            handle.cancel("enough")
+
+
+def test_secret_in_a_request_is_redacted_where_it_waits(office):
+    opened = office(app=lambda _: ASK, secrets={"password": {"value": "hunter2-4711"}})
+    handle = opened.supervisor.submit(lone(request="log in with hunter2-4711"))
+    wait_for(handle.questions)
+    body = opened.ask("/waiting", headers=opened.sign_in())[1]
+    assert ("log in with" in body, "hunter2" in body) == (True, False)
 
 
 def test_copied_text_has_one_line(tmp_path):

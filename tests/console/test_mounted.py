@@ -62,6 +62,15 @@ async def test_session_of_one_person_is_none_of_another(mounted):
         assert (await client.get("/console/tasks/t-1", headers=headers)).status_code == 401
 
 
+async def test_second_tab_leaves_the_first_one_signed_in(mounted):
+    client, _ = mounted()
+    async with client:
+        first, _ = await signed_in(client)
+        second, _ = await signed_in(client)
+        for headers in (first, second):
+            assert (await client.get("/console/tasks/t-1", headers=headers)).status_code == 200
+
+
 async def test_person_may_be_a_coroutine_function(mounted):
     async def person(request):
         return request.headers.get("x-user")
@@ -128,6 +137,12 @@ async def test_websocket_is_closed(mounted):
 def test_supervisor_without_a_journal_has_no_console(start):
     with pytest.raises(SettingsError, match=r"journal\.path is not set"):
         app(start(app=lambda _: FINISH), person=lambda _: "ann")
+
+
+def test_empty_token_of_the_metrics_is_refused(start, tmp_path):
+    supervisor = start(app=lambda _: FINISH, journal={"path": tmp_path / "journal.db"})
+    with pytest.raises(SettingsError, match="metrics_token is empty"):
+        app(supervisor, person=lambda _: "ann", metrics_token="")
 
 
 async def test_consoles_of_two_journals_on_one_host_have_their_own_cookies(start, tmp_path):

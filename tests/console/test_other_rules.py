@@ -70,6 +70,9 @@ def test_arguments_that_were_cut_are_not_guessed(ruled):
         ("[{verdict: maybe}]", "the rules can't be read: 0.verdict"),
         ("{a: 1}", "the rules can't be read"),
         ("!!python/object:os.system x", "the rules are no YAML"),
+        ("2001-99-99", "the rules are no YAML"),
+        ("!!timestamp x", "the rules are no YAML"),
+        ("[" * 20_000, "the rules are no YAML"),
         ("x" * 60_000, "the rules have more than 50,000 characters"),
     ],
 )

@@ -52,6 +52,26 @@ def test_session_ends_after_its_time(clock):
     assert sessions.find(cookie, token) is None
 
 
+def test_sign_in_with_the_cookie_of_a_session_renews_it(clock):
+    sessions = SignIns(bytes(32), clock)
+    cookie, token = sessions.start("ann")
+    clock.now += SESSION_SECONDS - 1
+    renewed_cookie, same_token = sessions.start("ann", ["x", cookie])
+    clock.now += SESSION_SECONDS - 1
+    assert same_token == token
+    assert sessions.find(renewed_cookie, token).person == "ann"
+    assert sessions.find(cookie, token) is None
+
+
+@pytest.mark.parametrize("person", ["bob", "Ann"])
+def test_sign_in_renews_no_session_of_another_person(clock, person):
+    sessions = SignIns(bytes(32), clock)
+    cookie, token = sessions.start("ann")
+    other_cookie, other_token = sessions.start(person, [cookie])
+    assert other_token != token
+    assert sessions.find(other_cookie, token) is None
+
+
 def test_cookie_and_token_must_be_of_one_session(clock):
     sessions = SignIns(bytes(32), clock)
     (cookie, token), (other_cookie, other_token) = sessions.start("ann"), sessions.start("ann")
@@ -76,6 +96,16 @@ def test_key_that_is_cut_is_made_again(tmp_path):
     journal = tmp_path / "journal.db"
     (tmp_path / "journal.db.console-key").write_bytes(b"short")
     assert len(key_beside(journal)) == 32
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the system has no modes of files")
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+def test_key_that_others_could_read_is_made_again(tmp_path, mode):
+    file = tmp_path / "journal.db.console-key"
+    file.write_bytes(bytes(32))
+    file.chmod(mode)
+    key = key_beside(tmp_path / "journal.db")
+    assert (key != bytes(32), file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (True, key, 0o600)
 
 
 def test_key_is_not_read_through_a_link(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import random
@@ -18,6 +19,8 @@ from PIL import Image
 from callboard import Settings, Supervisor, Task
 from callboard.console import report
 from callboard.errors import UnknownTaskError
+from callboard.journal import JournalFile, Row
+from callboard.messages import Cause, Outcome, TaskResult
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, append, command_line, lone, wait_for
 
@@ -120,6 +123,18 @@ def test_hostile_texts_stay_code_in_markdown(ran, journal):
     assert any("# owned" in fence and "````" in fence for fence in fences)
     assert "\u202e" not in text
     assert "\u2028" not in text
+
+
+@pytest.mark.parametrize("markdown", [False, True])
+def test_long_lists_of_a_result_are_cut(journal, markdown):
+    causes = tuple(Cause(reason="because " * 1_000) for _ in range(2_000))
+    result = TaskResult(task_id="t", outcome=Outcome.FAILED, causes=causes, changed=tuple(map(str, range(2_000))))
+    with contextlib.closing(JournalFile.open(journal)) as file:
+        file.write([Row(at=1.0, task_id="t", run_id="", message=message) for message in (lone(id="t"), result)])
+        file.commit()
+    text = report(journal, "t", markdown=markdown)
+    assert len(text) < 5_000_000
+    assert "3,600 causes, checks and files of the result are left out" in text
 
 
 def test_times_have_their_zone(ran, journal):

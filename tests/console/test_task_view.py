@@ -12,7 +12,7 @@ from callboard.console._task_view import MOST_ENTRIES, SCALE, digest_of, task_vi
 from callboard.history import Tone, history_of
 from callboard.journal import JournalReader
 from callboard.testing import MemoryServer
-from support import FINISH, PATIENCE, PNG, append, lone
+from support import FINISH, PATIENCE, PNG, action, actions, append, lone
 
 if TYPE_CHECKING:
     from callboard.console._task_view import TaskView
@@ -73,6 +73,26 @@ def test_calls_have_complete_arguments_and_the_verdict_of_the_policy(viewed):
     assert (call.tool, call.lines[0]) == ("append", ("success", Tone.GOOD))
     assert long_text in call.arguments
     assert [verdict for verdict in call.verdicts if verdict.startswith("allow: texts may grow")]
+
+
+def test_calls_of_one_tool_have_their_own_verdicts(viewed):
+    rules = [{"verdict": "deny", "tool": "append", "arguments": {"text": "second*"}, "reason": "not twice"}]
+    texts = [action("append", "field-1", text=text) for text in ("first", "second")]
+    view = viewed(lone(id="t"), app=lambda request: actions(*texts) if request.step == 1 else FINISH, policy=rules)
+    calls = [call for entry in view.entries for call in entry.calls]
+    assert [
+        ("first" in call.arguments, [verdict.partition(":")[0] for verdict in call.verdicts]) for call in calls
+    ] == [
+        (True, ["allow"]),
+        (False, ["deny"]),
+    ]
+
+
+def test_held_call_has_the_verdict_that_holds_it(viewed):
+    rules = [{"verdict": "approve", "tool": "append", "reason": "a nod"}]
+    view = viewed(lone(id="t"), app=appends, policy=rules, limits={"settle_seconds": 0, "approval_seconds": 0.05})
+    held = [call for entry in view.entries for call in entry.calls if call.lines[0][0] == "not run yet"]
+    assert [call.verdicts for call in held] == [("approve: a nod",)]
 
 
 def test_call_names_its_control_as_the_agent_saw_it(viewed):

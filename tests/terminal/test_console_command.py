@@ -33,12 +33,9 @@ def started(*arguments, folder):
         process.communicate()
 
 
-def link_of(process):
+def link_of(lines):
     """Read lines until the console's link comes."""
-    for line in process.stdout:
-        if "the console: " in line:
-            return line.partition("the console: ")[2].strip()
-    raise AssertionError(process.wait())
+    return next(line.partition("the console: ")[2].strip() for line in lines if "the console: " in line)
 
 
 class Visitor:
@@ -72,7 +69,7 @@ def job(folder):
 def test_journal_is_shown_until_ctrl_c(job, tmp_path):
     command_line("run", job, "--yes", "--output", tmp_path / "copy")
     with started("console", tmp_path / "copy", "--port", 0, folder=tmp_path) as process:
-        visitor = Visitor(link_of(process))
+        visitor = Visitor(link_of(process.stdout))
         status, body, _ = visitor.ask("/")
         assert (status, "do it" in body) == (200, True)
         process.send_signal(signal.SIGINT)
@@ -81,13 +78,14 @@ def test_journal_is_shown_until_ctrl_c(job, tmp_path):
 
 def test_run_is_approved_in_the_console_and_stays_until_ctrl_c(job, tmp_path):
     with started("run", job, "--console", "--output", tmp_path / "copy", folder=tmp_path) as process:
-        visitor = Visitor(link_of(process))
+        visitor = Visitor(link_of(process.stdout))
         waiting = wait_for(lambda: next(iter(_forms(visitor.ask("/waiting")[1])), None))
         assert visitor.ask(f"/{waiting}", {"verdict": "approve"})[0] == 200
         text = "".join(_until(process, "Ctrl-C ends it"))
         assert "new files need a nod" in text
         assert "finished in" in text
         assert visitor.ask("/")[0] == 200
+        assert Visitor(link_of(text.splitlines())).ask("/")[0] == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
     assert (tmp_path / "copy" / "workspace" / "new.xlsx").is_file()
@@ -95,11 +93,11 @@ def test_run_is_approved_in_the_console_and_stays_until_ctrl_c(job, tmp_path):
 
 def test_unfinished_task_is_resumed_with_a_console(job, tmp_path):
     with started("run", job, "--console", "--output", tmp_path / "copy", folder=tmp_path) as process:
-        visitor = Visitor(link_of(process))
+        visitor = Visitor(link_of(process.stdout))
         wait_for(lambda: _forms(visitor.ask("/waiting")[1]))
         process.kill()
     with started("resume", tmp_path / "copy", "--console", folder=tmp_path) as process:
-        visitor = Visitor(link_of(process))
+        visitor = Visitor(link_of(process.stdout))
         (waiting,) = wait_for(lambda: _forms(visitor.ask("/waiting")[1]))
         assert visitor.ask(f"/{waiting}", {"verdict": "approve"})[0] == 200
         text = "".join(_until(process, "Ctrl-C ends it"))
@@ -137,7 +135,7 @@ def test_missing_journal_is_told_before_a_link(call, tmp_path):
 def test_port_that_is_taken_is_told(job, tmp_path, call):
     command_line("run", job, "--yes", "--output", tmp_path / "copy")
     with started("console", tmp_path / "copy", "--port", 0, folder=tmp_path) as process:
-        port = urlsplit(link_of(process)).port
+        port = urlsplit(link_of(process.stdout)).port
         result = call("console", str(tmp_path / "copy"), "--port", str(port))
     assert result.exit_code == 2
     assert f"the console can't use port {port}" in " ".join(result.output.split())
