@@ -14,16 +14,16 @@ from callboard._lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from callboard.console._application import app
-    from callboard.console._server import ConsoleServer
+    from callboard.console._server import ConsoleServer, new_link
     from callboard.console._task_report import report
 
-__all__ = ["ConsoleServer", "app", "report"]
+__all__ = ["ConsoleServer", "app", "new_link", "report"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "callboard.console._application": ("app",),
-        "callboard.console._server": ("ConsoleServer",),
+        "callboard.console._server": ("ConsoleServer", "new_link"),
         "callboard.console._task_report": ("report",),
     },
 )

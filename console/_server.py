@@ -52,7 +52,7 @@ class ConsoleServer:
             key = new_key()  # a journal that can only be read is shown, too; sign-ins end with the console
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
-        self._sessions = SignIns(key)
+        self._sessions = SignIns(key, port=self.port)
         hosts = frozenset(f"{name}:{self.port}" for name in (HOST, "localhost"))
         console = application(
             journal,
@@ -97,7 +97,7 @@ class ConsoleServer:
 
         Its secret stands behind the `#`, so no server's log and no other page gets it.
         """
-        return f"http://{HOST}:{self.port}/#{self._sessions.new_link()}"
+        return _link(self._sessions, self.port)
 
     def stop(self) -> None:
         """Stop to serve, and wait until it has ended."""
@@ -105,6 +105,31 @@ class ConsoleServer:
         if self._thread.is_alive():
             self._thread.join(_START_SECONDS)
         self._socket.close()
+
+
+def new_link(journal: Path, port: int = PORT) -> str:
+    """Return a new link to the console of a journal that another process serves.
+
+    Args:
+        journal: The journal.
+        port: The port of its console.
+
+    Raises:
+        SettingsError: If no program listens on the port, or the key of the sign-ins can't be read.
+    """
+    try:
+        socket.create_connection((HOST, port), _START_SECONDS).close()
+        return _link(SignIns(key_beside(journal), port=port), port)
+    except ConnectionRefusedError:
+        msg = f"no console is open on port {port} of {HOST}: `callboard console` opens one"
+        raise SettingsError(msg) from None
+    except OSError as error:
+        msg = f"a link to the console can't be made: {reason_of(error)}"
+        raise SettingsError(msg) from error
+
+
+def _link(sessions: SignIns, port: int) -> str:
+    return f"http://{HOST}:{port}/#{sessions.new_link()}"
 
 
 def _listening(port: int | None) -> socket.socket:

@@ -47,24 +47,38 @@ class SignIns:
     Both are signed, so none has to be stored.
     """
 
-    def __init__(self, key: bytes, clock: Callable[[], float] = time.time) -> None:
-        """Create it; sessions of the same key hold across restarts."""
+    def __init__(self, key: bytes, clock: Callable[[], float] = time.time, *, port: int = 0) -> None:
+        """Create it; sessions of the same key hold across restarts.
+
+        Links are for one port. They may come from another process, which has read the key: it may lack the page.
+        """
         self._key = key
         self._clock = clock
-        self._links: dict[str, float] = {}
-        """The links that were not used, each with its end."""
+        self._port = port
+        self._began = clock()
+        self._used_links: dict[str, float] = {}
+        """The links that were used, each with its time."""
 
     def new_link(self) -> str:
         """Return the secret of a link that signs in once."""
-        now = self._clock()
-        self._links = {link: end for link, end in self._links.items() if end > now}
-        link = secrets.token_urlsafe(32)
-        self._links[link] = now + LINK_SECONDS
-        return link
+        payload = f"{secrets.token_urlsafe(16)}.{self._clock()!r}"
+        return f"{payload}.{self._link_signature(payload)}"
 
     def use_link(self, link: str) -> bool:
-        """Return whether a link signs in; it does so once."""
-        return self._links.pop(link, 0.0) > self._clock()
+        """Return whether a link signs in; it does so once.
+
+        A link from before the start does not: it may have been used.
+        """
+        payload, _, signature = link.rpartition(".")
+        if not _equal(signature, self._link_signature(payload)) or link in self._used_links:
+            return False
+        made, now = float(payload.partition(".")[2]), self._clock()
+        self._used_links = {used: at for used, at in self._used_links.items() if at > now - LINK_SECONDS}
+        self._used_links[link] = made
+        return self._began <= made <= now < made + LINK_SECONDS
+
+    def _link_signature(self, payload: str) -> str:
+        return self._signed("link", f"{self._port}:{payload}")
 
     def start(self, person: str, cookies: Iterable[str] = ()) -> tuple[str, str]:
         """Start a session, and return its cookie and its token.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         warn,
     )
     from callboard.terminal._completion import completion_script
-    from callboard.terminal._console_command import console_of, open_console
+    from callboard.terminal._console_command import console_of, open_console, print_new_link
     from callboard.terminal._doctor import examine
     from callboard.terminal._eval import EvalChoices, run_set
     from callboard.terminal._eval_set import EvalSet, LoadedSet
@@ -102,6 +102,7 @@ __all__ = [
     "print_head",
     "print_log",
     "print_machines",
+    "print_new_link",
     "print_page",
     "print_result",
     "print_verdicts",
@@ -149,7 +150,7 @@ _HOMES = {
         "warn",
     ),
     "callboard.terminal._completion": ("completion_script",),
-    "callboard.terminal._console_command": ("console_of", "open_console"),
+    "callboard.terminal._console_command": ("console_of", "open_console", "print_new_link"),
     "callboard.terminal._doctor": ("examine",),
     "callboard.terminal._eval": ("EvalChoices", "run_set"),
     "callboard.terminal._eval_set": ("EvalSet", "LoadedSet"),

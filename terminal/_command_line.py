@@ -521,6 +521,10 @@ def console(
         int | None,
         typer.Option(min=0, max=65535, help="The port; 0 for a free one.", show_default="8437, or a free one"),
     ] = None,
+    link: Annotated[
+        bool,
+        typer.Option("--link", help="Print a new link to the console that is open on the port, and end."),
+    ] = False,
 ) -> None:
     """Show a journal in the browser, until Ctrl-C.
 
@@ -528,7 +532,7 @@ def console(
     started or changed. The journal may be in use.
     """
     with mistakes():
-        parts.open_console(journal, port)
+        parts.print_new_link(journal, port) if link else parts.open_console(journal, port)
 
 
 @app.command("report")

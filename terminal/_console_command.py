@@ -6,8 +6,9 @@ import contextlib
 import importlib
 import signal
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.text import Text
 
 from callboard.journal import JournalReader
@@ -32,10 +33,23 @@ def open_console(path: Path | None, port: int | None) -> None:
 
     Nothing is started or changed.
     """
-    journal = journal_at(path)
-    JournalReader.open(journal).close()  # a clear error before the link
+    journal = _readable_journal(path)
     with _served(_server(journal, None, port), terminal()):
         pass
+
+
+def print_new_link(path: Path | None, port: int | None) -> None:
+    """Print a link to a console that is open, for a page that was closed."""
+    journal = _readable_journal(path)
+    new_link = _part_of_console("new_link")
+    typer.echo(new_link(journal) if port is None else new_link(journal, port))
+
+
+def _readable_journal(path: Path | None) -> Path:
+    """Return the journal at a path; a clear error comes before a link."""
+    journal = journal_at(path)
+    JournalReader.open(journal).close()
+    return journal
 
 
 @contextlib.contextmanager
@@ -60,15 +74,18 @@ def console_of(supervisor: Supervisor, *, stays: bool) -> Iterator[None]:
 
 
 def _server(journal: Path, supervisor: Supervisor | None, port: int | None) -> ConsoleServer:
-    """Make the console of a journal, if its libraries are installed."""
+    server: ConsoleServer = _part_of_console("ConsoleServer")(journal, supervisor, port=port)
+    return server
+
+
+def _part_of_console(name: str) -> Any:
+    """Import a part of the console, if its libraries are installed."""
     try:
-        module = importlib.import_module("callboard.console")
-        server: ConsoleServer = module.ConsoleServer(journal, supervisor, port=port)
+        return getattr(importlib.import_module("callboard.console"), name)
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise
         fail("the console needs pip install 'callboard[console]'")
-    return server
 
 
 @contextlib.contextmanager

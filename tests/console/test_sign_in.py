@@ -6,6 +6,8 @@ import os
 import stat
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from callboard.config import NotOwnError
 from callboard.console._sign_in import LINK_SECONDS, SESSION_SECONDS, SignIns, key_beside
@@ -37,6 +39,28 @@ def test_link_ends_after_its_time(clock):
     link = sessions.new_link()
     clock.now += LINK_SECONDS
     assert not sessions.use_link(link)
+
+
+def test_link_of_another_process_with_the_key_signs_in_at_its_port_alone(clock):
+    served, elsewhere = SignIns(bytes(32), clock, port=8437), SignIns(bytes(32), clock, port=8438)
+    link = SignIns(bytes(32), clock, port=8437).new_link()
+    assert not elsewhere.use_link(link)
+    assert not served.use_link(SignIns(b"other" * 8, clock, port=8437).new_link())
+    assert [served.use_link(link), served.use_link(link)] == [True, False]
+
+
+def test_link_from_before_the_start_does_not_sign_in(clock):
+    link = SignIns(bytes(32), clock).new_link()
+    clock.now += 1
+    assert not SignIns(bytes(32), clock).use_link(link)
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_no_other_text_signs_in(first, second):
+    sessions = SignIns(bytes(32))
+    payload, _, signature = sessions.new_link().rpartition(".")
+    for link in (first, f"{first}.{second}", f"{payload}.{first}", f"{payload}{first}x.{signature}"):
+        assert not sessions.use_link(link)
 
 
 def test_session_holds_after_a_restart_with_the_same_key(clock):

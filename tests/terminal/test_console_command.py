@@ -91,6 +91,24 @@ def test_run_is_approved_in_the_console_and_stays_until_ctrl_c(job, tmp_path):
     assert (tmp_path / "copy" / "workspace" / "new.xlsx").is_file()
 
 
+def test_new_link_is_printed_for_a_console_that_is_open(job, tmp_path, call):
+    with started("run", job, "--console", "--output", tmp_path / "copy", folder=tmp_path) as process:
+        first = link_of(process.stdout)
+        Visitor(first)
+        port = str(urlsplit(first).port)
+        again = call("console", str(tmp_path / "copy"), "--link", "--port", port)
+        assert again.exit_code == 0, again.output
+        visitor = Visitor(again.stdout.strip())
+        (waiting,) = wait_for(lambda: _forms(visitor.ask("/waiting")[1]))
+        assert visitor.ask(f"/{waiting}", {"verdict": "approve"})[0] == 200
+        assert "finished in" in "".join(_until(process, "Ctrl-C ends it"))
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE)
+    refused = call("console", str(tmp_path / "copy"), "--link", "--port", port)
+    assert refused.exit_code == 2
+    assert "no console is open on port" in " ".join(refused.output.split())
+
+
 def test_unfinished_task_is_resumed_with_a_console(job, tmp_path):
     with started("run", job, "--console", "--output", tmp_path / "copy", folder=tmp_path) as process:
         visitor = Visitor(link_of(process.stdout))
