@@ -161,6 +161,7 @@ TEXTS = MappingProxyType(
         "picture_left_out": "left out",
         "entries_left_out": "earlier entries of the history are left out",
         "subtasks_left_out": "later subtasks are left out",
+        "more_files": "More files:",
         "parts_left_out": "causes, checks and files of the result are left out",
         "pictures_left_out": "pictures are left out, as they are too large together",
         "pictures_lost": "pictures are lost",

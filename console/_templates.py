@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from callboard.console._english import TEXTS
 from callboard.console._task_view import SCALE, pretty
-from callboard.history import described, numbered, used
+from callboard.history import cut, described, numbered, used
 from callboard.messages import visible
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent / "templates"
 _MINUTE = 60
+_MOST_TEXT = 200_000
+"""The most characters of an output that a page shows; `callboard show --json` has all."""
+_MOST_FILES = 500
+"""The most changed files that a page lists."""
 
 
 def shown(value: object) -> object:
@@ -42,9 +46,17 @@ def templates(finalize: Callable[[object], object] = shown, **values: Any) -> En
         undefined=StrictUndefined,
         finalize=finalize,
     )
-    environment.globals.update(t=SimpleNamespace(**TEXTS), scale=SCALE, live=False, report=None)
+    environment.globals.update(
+        t=SimpleNamespace(**TEXTS),
+        scale=SCALE,
+        live=False,
+        report=None,
+        most_text=_MOST_TEXT,
+        most_files=_MOST_FILES,
+    )
     environment.globals.update(values)
     environment.filters.update(
+        cut=cut,
         json=pretty,
         iso=_iso,
         moment=_moment,

@@ -341,3 +341,10 @@ def test_copied_text_has_one_line(tmp_path):
     template = pages._templates.from_string('{% import "parts.html" as parts %}{{ parts.copied(name) }}')  # noqa: SLF001
     html = template.render(name='a\nrm -rf .\r\x1b[2J"><script>')
     assert 'data-copy="a\\nrm -rf .\\r\\x1b[2J&#34;&gt;&lt;script&gt;"' in html
+
+
+def test_page_of_a_huge_output_is_bounded(office):
+    opened = opened_by(office, lambda _: {**FINISH, "Result": "x" * 3_000_000})
+    body = opened.ask("/tasks/t-1", headers=opened.sign_in())[1]
+    assert "(3000000 characters)" in body
+    assert len(body) < 300_000
