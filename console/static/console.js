@@ -281,7 +281,7 @@
       fields.remember = data.has("remember");
       fields.reason = data.get("reason");
     }
-    try { await post(inside(form.dataset.answer), fields); form.closest("[data-ask]").remove(); } catch (error) { say(error.message); }
+    try { await post(inside(form.dataset.answer), fields); form.closest("[data-ask]").remove(); say(texts[`said_${button.value}`]); } catch (error) { say(error.message); }
     news();
   }
 

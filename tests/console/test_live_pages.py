@@ -138,6 +138,7 @@ def test_approval_is_given_in_the_name_of_the_person(desk, shared_page):
     expect(shared_page.locator("#waiting-count")).to_have_text("1")
     expect(shared_page.locator(".ask pre")).to_contain_text('"text": "the text"')
     shared_page.get_by_role("button", name="Approve").click()
+    expect(shared_page.get_by_role("alert")).to_have_text("You approved it.")
     assert handle.result(PATIENCE).ok
     expect(shared_page.get_by_text("Nothing waits")).to_be_visible()
     (answer,) = replies(desk, handle, ApprovalAnswer)
