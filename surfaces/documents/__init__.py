@@ -2,5 +2,6 @@
 
 from callboard.surfaces.documents._documents import DocumentSurface
 from callboard.surfaces.documents._other_formats import advice_on
+from callboard.surfaces.documents._workspace import Workspace
 
-__all__ = ["DocumentSurface", "advice_on"]
+__all__ = ["DocumentSurface", "Workspace", "advice_on"]
