@@ -95,6 +95,7 @@ class MailTools(FormatTools):
         sender: Annotated[str | None, Field(description="The address it is from; null to leave it.")] = None,
         subject: Annotated[str | None, Field(description="Null to leave it.")] = None,
         text: Annotated[str | None, Field(description="The whole text; null to leave it.")] = None,
+        html: Annotated[str, Field(description="The same text with formats, as HTML; empty for none.")] = "",
         attachments: Annotated[
             list[str], Field(max_length=50, description="Files of the workspace that are added, such as report.pdf.")
         ] = [],  # noqa: B006 - pydantic copies it
@@ -107,6 +108,9 @@ class MailTools(FormatTools):
         addresses_by_header = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
         names = [name for name, addresses in addresses_by_header.items() if addresses is not None]
         names += ["Subject"] if subject is not None else []
+        if html and text is None:
+            msg = "html is written beside a text: pass text, too, for those who read no HTML"
+            raise ToolError(msg)
         if not files and text is None and not names:
             msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
             raise ToolError(msg)
@@ -120,7 +124,7 @@ class MailTools(FormatTools):
                 if subject.strip():
                     message["Subject"] = short(header_text(short(subject, 900), "the subject"), 900)
             if text is not None:
-                _set_text(message, clean(text), document)
+                _set_text(message, clean(text), clean(html), document)
             for attached in files:
                 _attach(message, attached)
             check_depth(message, document)
@@ -216,7 +220,10 @@ def _attachments(message: EmailMessage) -> list[EmailMessage]:
     return message_contents(message).attachments
 
 
-def _set_text(message: EmailMessage, text: str, document: str) -> None:
+def _set_text(message: EmailMessage, text: str, html: str, document: str) -> None:
+    if html:
+        _set_both_texts(message, text, html, document)
+        return
     contents, body = message_contents(message), message.get_body(("plain",))
     if contents.formatted or len(contents.texts) > 1 or (body is None and message.is_multipart()):
         msg = f"{document!r} has a formatted text, or several, which can't be written; make a new message"
@@ -229,6 +236,21 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
         msg = f"{document!r} holds only an attachment and no text, which can't be written; make a new message"
         raise ToolError(msg)
     part.set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+
+
+def _set_both_texts(message: EmailMessage, text: str, html: str, document: str) -> None:
+    """Write a plain and a formatted text in place of all texts.
+
+    Raises:
+        ToolError: If the message has more than texts.
+    """
+    is_alternative = message.get_content_type() == "multipart/alternative"
+    if message_contents(message).attachments or (message.is_multipart() and not is_alternative):
+        msg = f"{document!r} has attachments, beside which no formatted text can be written; make a new message"
+        raise ToolError(msg)
+    message.clear_content()
+    message.set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+    message.add_alternative(html, subtype="html", cte="quoted-printable")
 
 
 def _attach(message: EmailMessage, file: Snapshot) -> None:
