@@ -116,15 +116,24 @@ class MailSurface(Server):
             "can_read": imap is not None,
             "can_mark": imap is not None and imap.may_mark,
         }
-        names = list(self._workspace.files()) if self._workspace is not None and look.shown else []
-        lines = names[:_MOST_FILES]
-        if len(names) > _MOST_FILES:
-            lines.append(f"… and {len(names) - _MOST_FILES} more")
-        text = "\n".join(("Files that can be attached:", *lines)) if lines else ""
+        text = self._listed_files() if look.shown else ""
         notes: tuple[str, ...] = ()
         if len(text) > look.budget.text:
             text, notes = text[: look.budget.text], ("More files can be attached than are listed.",)
         return Observation(window=facts, text=text, fingerprint=self.fingerprint(target), notes=notes)
+
+    def _listed_files(self) -> str:
+        """List the files that can be attached."""
+        if self._workspace is None:
+            return ""
+        try:
+            names = list(self._workspace.files())
+        except ToolError as error:
+            return f"The files that can be attached are not listed: {error}"
+        lines = names[:_MOST_FILES]
+        if len(names) > _MOST_FILES:
+            lines.append(f"… and {len(names) - _MOST_FILES} more")
+        return "\n".join(("Files that can be attached:", *lines)) if lines else ""
 
     def fingerprint(self, target: Target) -> str:
         """Combine the mailbox's settings with the count of changed answers."""
@@ -201,8 +210,10 @@ class MailSurface(Server):
             return self._probe_sent(self._account(target.id), intent.noted)
         if not foreseen or self._workspace is None:
             return Probe.UNKNOWN if foreseen else Probe.NOT_DONE
-        outcomes = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
-        return outcomes.get(self._workspace.mark_of(foreseen[-1].path) or "", Probe.UNKNOWN)
+        mark = self._workspace.mark_of(foreseen[-1].path)
+        if mark == foreseen[-1].after:
+            return Probe.DONE
+        return Probe.NOT_DONE if mark == foreseen[-1].before else Probe.UNKNOWN
 
     @staticmethod
     def _probe_sent(account: MailAccount, noted: Sequence[str]) -> Probe:

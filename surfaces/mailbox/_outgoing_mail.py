@@ -142,6 +142,7 @@ class OutgoingMail:
             for file in self.files:
                 _attach(message, file)
             data = _LINE_END.sub(b"\r\n", message.as_bytes())  # a bare one could end the message for some servers
+            data = data if data.endswith(b"\r\n") else data + b"\r\n"
         except (MessageError, ValueError, LookupError, AttributeError, TypeError) as error:
             msg = f"the message can't be encoded: {str(error)[:200]}"
             raise ToolError(msg) from error
@@ -280,5 +281,6 @@ def _attach(message: EmailMessage, file: AttachedFile) -> None:
     if file.kind == "message/rfc822":  # MIME does not allow to encode a message
         message.add_attachment(parse_message(file.data, file.name), filename=file.name)
         return
-    maintype, _, subtype = file.kind.partition("/")
-    message.add_attachment(file.data, maintype=maintype, subtype=subtype or "octet-stream", filename=file.name)
+    kind = "application/octet-stream" if file.kind.startswith(("message/", "multipart/")) else file.kind
+    maintype, _, subtype = kind.partition("/")
+    message.add_attachment(file.data, maintype=maintype, subtype=subtype, filename=file.name)

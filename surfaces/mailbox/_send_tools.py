@@ -169,11 +169,11 @@ class SendTools:
             allowed = f"{server.max_bytes:,} are allowed (smtp.max_bytes)"
             msg = f"nothing was sent: the message has {len(data):,} bytes; {allowed}"
             raise ToolError(msg)
-        record.check_new(message_id, mail.digest, call.session)
+        record.check_new(message_id, mail.digest, call.task_id)
         with account.smtp() as smtp:
             _offer(smtp, server, account.sender[1], mail.recipients, data)
             call.note(message_id)
-            record.begin(message_id, mail.digest, call.session)
+            record.begin(message_id, mail.digest, call.task_id)
             _commit(smtp, record, message_id)
         account.changes += 1
         answer: dict[str, JsonValue] = {
@@ -224,9 +224,9 @@ def _commit(smtp: BoundedSmtp, record: SentRecord, message_id: str) -> None:
         InDoubtError: If the server's answer is unknown.
         LeaseVoidError: If the call is void; nothing was sent.
     """
-    with committing():
-        smtp.send(b".\r\n")
     try:
+        with committing():
+            smtp.send(b".\r\n")
         code, reply = smtp.getreply()
     except (OSError, smtplib.SMTPException) as error:
         reason = bounded(str(error))

@@ -48,10 +48,10 @@ class SentRecord:
         message = self._messages.get(message_id)
         return SendState(message["state"]) if message is not None else None
 
-    def begin(self, message_id: str, digest: str, session: str) -> None:
+    def begin(self, message_id: str, digest: str, task_id: str) -> None:
         """Record that a message is about to be sent."""
         self._messages.pop(message_id, None)
-        facts = {"state": SendState.BEGUN, "digest": digest, "session": session, "time": time.time()}
+        facts = {"state": SendState.BEGUN, "digest": digest, "task": task_id, "time": time.time()}
         self._messages[message_id] = facts
         while len(self._messages) > _MOST:
             del self._messages[next(iter(self._messages))]
@@ -62,19 +62,20 @@ class SentRecord:
         self._messages[message_id]["state"] = state
         self._write()
 
-    def check_new(self, message_id: str, digest: str, session: str) -> None:
-        """Refuse the message of another call of the same conversation.
+    def check_new(self, message_id: str, digest: str, task_id: str) -> None:
+        """Refuse an equal message of another call of the same task.
 
-        A model that is told that a call is in doubt, or that has forgotten it, may try the same again.
+        A model that is told that a call is in doubt, or that has forgotten it, may try the same again. Calls without a
+        task are those of a person's program.
 
         Raises:
             ToolError: If an equal one was sent, or may have been.
         """
-        for other_id, message in self._messages.items():
-            is_equal = message["digest"] == digest and message["session"] == session
+        for other_id, message in self._messages.items() if task_id else ():
+            is_equal = message["digest"] == digest and message["task"] == task_id
             if is_equal and other_id != message_id and message["state"] != SendState.REFUSED:
                 was = "was sent" if message["state"] == SendState.SENT else "may have been sent"
-                msg = f"nothing was sent: an equal message {was} in this conversation before ({other_id})"
+                msg = f"nothing was sent: an equal message {was} in this task before ({other_id})"
                 raise ToolError(msg)
 
     def _write(self) -> None:

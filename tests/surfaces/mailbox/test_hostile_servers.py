@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from smtp_sink import PASSWORD
+from smtp_sink import PASSWORD, TOKEN
 
 from callboard.surfaces import InDoubtError, ToolError
 
@@ -209,6 +209,16 @@ def test_server_that_repeats_the_password_does_not_reveal_it(mailbox, scripted):
         reading(mailbox, scripted(b"* OK ready\r\n", refuse))("list_folders")
     assert PASSWORD not in str(caught.value)
     assert coded not in str(caught.value)
+
+
+def test_login_by_token_or_by_a_quoted_password(mailbox, scripted):
+    server = scripted(b"* OK ready\r\n", imap({}))
+    login = {"secret": "token", "auth": "xoauth2"}
+    reading(mailbox, server, **login)("list_folders")
+    assert base64.b64decode(server.lines[2]).decode() == f"user=ada@example.org\1auth=Bearer {TOKEN}\1\1"
+    old = scripted(b"* OK ready\r\n", imap({"CAPABILITY": b"* CAPABILITY IMAP4rev1\r\n"}))
+    reading(mailbox, old, user='a "b" \\')("list_folders")
+    assert old.lines[1].split(b" ", 1)[1] == b'LOGIN "a \\"b\\" \\\\" "%s"\r\n' % PASSWORD.encode()
 
 
 @pytest.mark.parametrize("greeting", [b"* OK ready\r\n", b"* PREAUTH welcome\r\n"])

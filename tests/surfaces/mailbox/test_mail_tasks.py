@@ -41,10 +41,10 @@ class Office:
         self.server = {"host": "127.0.0.1", "port": port, "tls": "none"}
 
     def start(self, *calls: dict[str, Any], **sections: Any) -> Supervisor:
-        documents = {"workspace": self.folder}
+        documents, model = {"workspace": self.folder}, sections.pop("app", agent(*calls))
         mail = {"office": {"sender": "Ada <ada@example.org>", "smtp": self.server, **sections.pop("mailbox", {})}}
         settings = Settings.load(documents=documents, mail=mail, secrets={"mail": PASSWORD}, **sections)
-        return Supervisor.start(settings, models={"app": agent(*calls)})
+        return Supervisor.start(settings, models={"app": model})
 
 
 @pytest.fixture
@@ -92,6 +92,26 @@ def test_rule_about_files_holds_for_attachments(office):
     with office.start(sending(), policy=rules) as supervisor:
         decided(supervisor, approve=True)
     assert office.sink.mails == []
+
+
+@pytest.mark.parametrize("end", ["accept", "drop"])
+def test_equal_message_is_not_sent_twice_in_a_task(office, end):
+    office.sink.ends = end
+    answers = []
+
+    def decide(request: Any) -> dict[str, Any]:
+        answers[:] = [result.error for record in request.memory for result in record.results]
+        calls = [sending(), sending(to=["bob@example.org"]), sending(text="Another text.")]
+        return {"Status": "CONTINUE", **calls[len(answers)]} if len(answers) < len(calls) else {"Status": "FINISH"}
+
+    with office.start(policy=[{"verdict": "allow"}], app=FunctionModel(decide)) as supervisor:
+        decided(supervisor, approve=True)
+        assert len(office.sink.mails) == 2
+        how = "was sent" if end == "accept" else "may have been sent"
+        assert f"an equal message {how} in this task" in answers[1]
+        office.sink.ends = "accept"
+        decided(supervisor, approve=True)
+    assert len(office.sink.mails) == 4
 
 
 def test_no_argument_takes_a_secret_of_a_language_model(office):
