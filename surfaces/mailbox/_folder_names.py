@@ -7,6 +7,8 @@ import re
 
 from callboard.surfaces import ToolError
 
+_LONGEST = 500
+"""The most characters of a folder's name."""
 _OTHERS = re.compile(r"[^\x20-\x7e]+|&")
 _ENCODED = re.compile(rb"&([^-&]*)-")
 
@@ -20,7 +22,7 @@ def encode_folder(name: str) -> str:
     Raises:
         ToolError: If it has a control character.
     """
-    if not name.isprintable() or not name or len(name) > 500:
+    if not is_folder_name(name):
         msg = f"{name[:100]!r} is no folder; list the folders to see which there are"
         raise ToolError(msg)
     return _OTHERS.sub(_encode, name)
@@ -33,6 +35,11 @@ def decode_folder(name: bytes) -> str:
     'Entwürfe & mehr'
     """
     return _ENCODED.sub(_decode, name).decode("utf-8", "replace")
+
+
+def is_folder_name(name: str) -> bool:
+    """Return whether a text can name a folder."""
+    return 0 < len(name) <= _LONGEST and name.isprintable()
 
 
 def _encode(match: re.Match[str]) -> str:

@@ -29,7 +29,7 @@ _ANSWER_BYTES = 1_000_000
 _MOST_WAITS = 10
 """The most times `timeout` that all commands of one call take together."""
 _POLL_SECONDS = 0.05
-_LOCAL_NAME = "localhost"
+_LOCAL_NAME = "[127.0.0.1]"
 """The name in EHLO: the real one would tell recipients about this machine."""
 _PORTS = {
     "smtp": {"implicit": 465, "starttls": 587, "none": 25, "unencrypted": 25},

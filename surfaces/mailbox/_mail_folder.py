@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from callboard.surfaces import ToolError
-from callboard.surfaces.mailbox._folder_names import decode_folder, encode_folder
+from callboard.surfaces.mailbox._folder_names import decode_folder, encode_folder, is_folder_name
 from callboard.surfaces.mailbox._mail_connection import BoundedImap, bounded, quoted
 
 if TYPE_CHECKING:
@@ -178,7 +178,9 @@ def folders_of(imap: BoundedImap) -> list[tuple[str, frozenset[bytes]]]:
         if match is None:
             continue
         name = part[1] if isinstance(part, tuple) else _unquoted(match[2])
-        folders.append((decode_folder(name), frozenset(match[1].lower().split())))
+        text = decode_folder(name)
+        if is_folder_name(text):  # others can't be named in a command
+            folders.append((text, frozenset(match[1].lower().split())))
     return folders[:_MOST_FOLDERS]
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 180.0
 _MOST_LINKS = 50
+_MOST_ATTACHMENTS = 100
 _SHOWN = ("From", "To", "Cc", "Date", "Subject", "Reply-To", "Message-ID")
 SEEN, FLAGGED = "\\Seen", "\\Flagged"
 
@@ -117,8 +118,10 @@ class ReadingTools:
         answer |= {"text": part, "characters": len(contents.text), "left_out": left_out}
         answer["attachments"] = [
             {"name": attachment_name(attached, number), "bytes": len(content_bytes(attached))}
-            for number, attached in enumerate(contents.attachments, 1)
+            for number, attached in enumerate(contents.attachments[:_MOST_ATTACHMENTS], 1)
         ]
+        if len(contents.attachments) > _MOST_ATTACHMENTS:
+            answer["more_attachments"] = len(contents.attachments) - _MOST_ATTACHMENTS
         if links := [link for link in contents.links if link.rpartition(": ")[2] not in contents.text]:
             answer["links"] = [one_line(link, 500) for link in links[:_MOST_LINKS]]
         if contents.unseen:
@@ -201,7 +204,7 @@ def _attachment(message: EmailMessage, name: str) -> tuple[bytes, str]:
     parts = list(enumerate(message_contents(message).attachments, 1))
     fitting = [part for number, part in parts if attachment_name(part, number) == name]
     if len(fitting) != 1:
-        names = ", ".join(attachment_name(part, number) for number, part in parts) or "none"
+        names = ", ".join(attachment_name(part, number) for number, part in parts[:_MOST_ATTACHMENTS]) or "none"
         count = "several attachments have" if fitting else "no attachment has"
         msg = f"{count} the name {name!r}; the message has: {names}"
         raise ToolError(msg)

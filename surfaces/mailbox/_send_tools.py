@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 import smtplib
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, JsonValue
 
-from callboard.messages import Effect, Hazard
+from callboard.messages import Effect, Hazard, JournalError, LeaseVoidError
 from callboard.surfaces import InDoubtError, ToolError, committing, current_call, tool
 from callboard.surfaces.mailbox._folder_names import encode_folder
 from callboard.surfaces.mailbox._mail_account import MailAccount  # noqa: TC001 - type checkers alone would do
@@ -172,7 +173,6 @@ class SendTools:
         record.check_new(message_id, mail.digest, call.task_id)
         with account.smtp() as smtp:
             _offer(smtp, server, account.sender[1], mail.recipients, data)
-            call.note(message_id)
             record.begin(message_id, mail.digest, call.task_id)
             _commit(smtp, record, message_id)
         account.changes += 1
@@ -223,11 +223,16 @@ def _commit(smtp: BoundedSmtp, record: SentRecord, message_id: str) -> None:
         ToolError: If the server refuses the message.
         InDoubtError: If the server's answer is unknown.
         LeaseVoidError: If the call is void; nothing was sent.
+        JournalError: If its id can't be journaled; nothing was sent.
     """
     try:
+        current_call().note(message_id)
         with committing():
             smtp.send(b".\r\n")
         code, reply = smtp.getreply()
+    except (LeaseVoidError, JournalError):
+        record.settle(message_id, SendState.REFUSED)
+        raise
     except (OSError, smtplib.SMTPException) as error:
         reason = bounded(str(error))
         msg = f"whether the message was sent is in doubt: the connection was lost before the server's answer ({reason})"
@@ -239,7 +244,8 @@ def _commit(smtp: BoundedSmtp, record: SentRecord, message_id: str) -> None:
     if code != 250:
         msg = f"whether the message was sent is in doubt: the server answers {reply_text(code, reply)}"
         raise InDoubtError(msg)
-    record.settle(message_id, SendState.SENT)
+    with contextlib.suppress(OSError):  # the call's result will be journaled, too
+        record.settle(message_id, SendState.SENT)
 
 
 def _expect(reply: tuple[int, bytes], code: int, what: str) -> None:

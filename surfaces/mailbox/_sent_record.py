@@ -24,7 +24,7 @@ class SendState(StrEnum):
     SENT = "sent"
     """The server has it."""
     REFUSED = "refused"
-    """The server has refused it."""
+    """The server has refused it, or did not get its end."""
 
 
 class SentRecord:

@@ -25,6 +25,7 @@ class SmtpSink:
     Attributes:
         mails: Those that it has accepted.
         logins: The mechanisms of successful logins.
+        connections: The number of open ones.
         ends: What happens at the end of a message: ``accept``, ``refuse``, ``drop`` (accepted, and the connection is
             cut) or ``wait`` (accepted, and never answered).
         on_data: Called when a message has come whole, before it is answered.
@@ -34,6 +35,7 @@ class SmtpSink:
     def __init__(self) -> None:
         self.mails: list[Envelope] = []
         self.logins: list[str] = []
+        self.connections = 0
         self.ends = "accept"
         self.on_data: Callable[[], object] = lambda: None
         self.on_recipient: Callable[[], object] = lambda: None
@@ -74,9 +76,19 @@ class SmtpSink:
         return AuthResult(success=is_right, handled=False)
 
 
+class _Session(SMTP):
+    def connection_made(self, transport: Any) -> None:
+        self.event_handler.connections += 1
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        self.event_handler.connections -= 1
+
+
 class _Server(Controller):
     def factory(self) -> SMTP:
-        return SMTP(self.handler, **self.SMTP_kwargs)
+        return _Session(self.handler, **self.SMTP_kwargs)
 
 
 def free_port() -> int:
