@@ -29,6 +29,8 @@ _ANSWER_BYTES = 1_000_000
 _MOST_WAITS = 10
 """The most times `timeout` that all commands of one call take together."""
 _POLL_SECONDS = 0.05
+_QUIT_SECONDS = 1.0
+"""The longest wait for the answer to the last command, which changes nothing."""
 _LOCAL_NAME = "[127.0.0.1]"
 """The name in EHLO: the real one would tell recipients about this machine."""
 _PORTS = {
@@ -204,8 +206,10 @@ def open_smtp(section: MailSettings, server: SmtpSettings, password: str) -> Ite
             if server.secret is not None:
                 _log_in_smtp(smtp, section, server, password)
             yield smtp
-            with contextlib.suppress(OSError):  # all is done, so nothing waits for an answer
-                smtp.putcmd("quit")
+            if smtp.sock is not None:
+                smtp.sock.settimeout(_QUIT_SECONDS)
+            with contextlib.suppress(OSError):  # all is done; the server may have gone
+                smtp.quit()
         finally:
             smtp.close()
 

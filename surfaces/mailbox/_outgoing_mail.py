@@ -111,8 +111,8 @@ class OutgoingMail:
 
         The call's arguments, which are shown too, have the text.
         """
-        people = {"to": self.to, "cc": self.cc, "bcc": self.bcc}
-        parts = [f"{kind} {', '.join(address for _, address in group)}" for kind, group in people.items() if group]
+        people = {"": self.to, "cc ": self.cc, "bcc ": self.bcc}
+        parts = [f"{kind}{', '.join(address for _, address in group)}" for kind, group in people.items() if group]
         parts.append(f"subject {self.subject!r}")
         if self.quoted_text:
             parts.append(f"{len(self.quoted_text):,} characters of the other message are quoted")

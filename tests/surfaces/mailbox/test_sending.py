@@ -159,7 +159,7 @@ def test_approval_shows_recipients_subject_and_files(outbox, workspace):
     digest = hashlib.sha256(b"12345").hexdigest()[:16]
     shown = outbox.surface.recipient(outbox.target, "send_message", arguments)
     assert shown == (
-        f"to bob@example.org; cc Carol@Example.org; subject 'The report'; attached: a.bin (5 bytes, SHA-256 {digest})"
+        f"bob@example.org; cc Carol@Example.org; subject 'The report'; attached: a.bin (5 bytes, SHA-256 {digest})"
     )
     names = outbox.surface.resources(outbox.target, "send_message", arguments)
     assert names == ("mailto:bob@example.org", "mailto:carol@example.org", f"file:{workspace / 'a.bin'}")
