@@ -7,6 +7,7 @@ from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
 from callboard.config._limits import BudgetSettings, DailyBudget, Limits
 from callboard.config._logging import EventLog, HostLog, LabelledEvent, log_line
+from callboard.config._mail_settings import ImapSettings, MailSettings, SmtpSettings
 from callboard.config._plugin_options import fitting_options, parameters_of
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, plugin_text
 from callboard.config._policy import DEFAULT_RULES, PolicySettings
@@ -68,10 +69,12 @@ __all__ = [
     "EventSettings",
     "FleetSettings",
     "HostLog",
+    "ImapSettings",
     "JournalSettings",
     "LabelledEvent",
     "Limits",
     "LogSettings",
+    "MailSettings",
     "McpServer",
     "McpTool",
     "Models",
@@ -86,6 +89,7 @@ __all__ = [
     "Redactor",
     "Settings",
     "ShellSettings",
+    "SmtpSettings",
     "SupervisionSettings",
     "SurfacePlugin",
     "SystemSettings",

@@ -41,7 +41,7 @@ def _as_server(value: str) -> str:
     if parts.scheme not in {"nats", "tls"} or not parts.hostname or parts.username or parts.password:
         msg = "write tls://HOST:PORT, or nats://127.0.0.1:PORT for a server on this machine; credentials have a setting"
         raise ValueError(msg)
-    if parts.scheme == "nats" and not _is_loopback(parts.hostname):
+    if parts.scheme == "nats" and not is_loopback(parts.hostname):
         msg = f"nats:// is not encrypted, and {parts.hostname} is another machine: write tls://"
         raise ValueError(msg)
     return value
@@ -72,7 +72,8 @@ def _as_monitor(value: str) -> str:
     return value
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, by its name alone."""
     if host == "localhost":
         return True
     try:
@@ -189,7 +190,7 @@ class FleetSettings(Section):
             msg = "`serve` needs the address of the fleet's server: set `url`"
             raise ValueError(msg)
         host = urlsplit(self.monitor or "").hostname
-        if host is not None and not _is_loopback(host) and host != urlsplit(self.url or "").hostname:
+        if host is not None and not is_loopback(host) and host != urlsplit(self.url or "").hostname:
             msg = f"`monitor` is at {host}, which is neither this machine nor the host of `url`"
             raise ValueError(msg)
         return self

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from callboard.config._browser_settings import BrowserSettings
 from callboard.config._fleet_settings import FleetSettings
 from callboard.config._limits import BudgetSettings, Limits
+from callboard.config._mail_settings import MailSettings
 from callboard.config._policy import PolicySettings, as_rules
 from callboard.config._providers import Provider
 from callboard.config._sections import (
@@ -107,6 +108,8 @@ class Settings(DocumentedFields, BaseSettings):
     """The browser."""
     shells: dict[SurfaceName, ShellSettings] = Field(default_factory=dict)
     """Shells for LinuxAgents, by name."""
+    mail: dict[SurfaceName, MailSettings] = Field(default_factory=dict)
+    """Mailboxes for AppAgents, by name."""
     surfaces: dict[SurfaceName, SurfacePlugin] = Field(default_factory=dict)
     """Surfaces of plug-ins, by name. Other installed plug-ins are not loaded."""
     agents: tuple[str, ...] = ()

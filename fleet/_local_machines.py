@@ -68,7 +68,7 @@ def local_settings(settings: Settings, name: str, labels: Mapping[str, str]) -> 
         "journal": journal.model_copy(update={"path": _beside(journal.path, name)}),
         **{
             section: type(settings).model_fields[section].get_default(call_default_factory=True)
-            for section in ("desktop", "android", "browser", "shells", "mcp_servers")
+            for section in ("desktop", "android", "browser", "shells", "mail", "mcp_servers")
         },
         "log": log.model_copy(update={"file": _beside(log.file, name)}),
     }

@@ -27,6 +27,7 @@ SHIPPED: Mapping[str, str] = {
     "android": "callboard.surfaces.android:AndroidSurface",
     "browser": "callboard.surfaces.browser:BrowserSurface",
     "shells": "callboard.surfaces.shell:ShellSurface",
+    "mail": "callboard.surfaces.mailbox:MailSurface",
 }
 """The built-in surfaces: the settings section with their options, and their class, imported on use."""
 
@@ -95,7 +96,9 @@ def surface_of(name: str, settings: Settings) -> NamedSurface | None:
     if plugin_section is None:
         section = getattr(settings, name)
         if isinstance(section, dict):  # a surface with several targets, each with its own section
-            return shipped_surface(name, {name: _resolve_paths(section, settings)}) if section else None
+            options: dict[str, Any] = {name: _resolve_paths(section, settings)}
+            options |= _mail_options(settings) if name == "mail" else {}
+            return shipped_surface(name, options) if section else None
         options = {key: getattr(section, key) for key in type(section).model_fields}
         if name == "browser" and section.workspace is None:
             options["workspace"] = settings.documents.workspace
@@ -103,6 +106,25 @@ def surface_of(name: str, settings: Settings) -> NamedSurface | None:
     return NamedSurface(
         name, where, find_plugin(PluginGroup.SURFACES, plugin_section.plugin or name, where), plugin_section.options
     )
+
+
+def _mail_options(settings: Settings) -> dict[str, Any]:
+    """Return a mailbox's options of other sections: workspace and passwords.
+
+    Raises:
+        SettingsError: If there is no secret of a name.
+    """
+    secrets: dict[str, str] = {}
+    for name, section in settings.mail.items():
+        for kind, server in (("smtp", section.smtp), ("imap", section.imap)):
+            if server is None or server.secret is None:
+                continue
+            if server.secret not in settings.secrets:
+                msg = f"mail.{name}.{kind}.secret: there is no secret {server.secret!r} in `secrets`"
+                raise SettingsError(msg)
+            secrets[server.secret] = settings.secrets[server.secret].value.get_secret_value()
+    workspace, max_bytes = settings.documents.workspace, settings.documents.max_bytes
+    return {"workspace": workspace, "max_bytes": max_bytes, "secrets": secrets}
 
 
 def _resolve_paths(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, BaseModel]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._documents import DocumentSurface
     from callboard.surfaces.documents._libre_office import lacking_office
     from callboard.surfaces.documents._other_formats import advice_on
+    from callboard.surfaces.documents._workspace import Workspace
 
 __all__ = [
     "MOST_COMPARED",
@@ -24,6 +25,7 @@ __all__ = [
     "ComparedPages",
     "DocumentSurface",
     "PagePair",
+    "Workspace",
     "advice_on",
     "compared_pages",
     "lacking_office",
@@ -42,5 +44,6 @@ __getattr__, __dir__ = lazy_names(
         "callboard.surfaces.documents._documents": ("DocumentSurface",),
         "callboard.surfaces.documents._libre_office": ("lacking_office",),
         "callboard.surfaces.documents._other_formats": ("advice_on",),
+        "callboard.surfaces.documents._workspace": ("Workspace",),
     },
 )

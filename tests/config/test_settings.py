@@ -16,7 +16,19 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from pydantic_settings import SettingsConfigDict
 
-from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, ShellSettings, Verdict
+from callboard.config import (
+    Budget,
+    ImapSettings,
+    Limits,
+    MailSettings,
+    McpServer,
+    PolicyRule,
+    PolicySettings,
+    Settings,
+    ShellSettings,
+    SmtpSettings,
+    Verdict,
+)
 from callboard.config._secrets_in_urls import MASK
 from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, Secret, SettingsError, field_descriptions
 
@@ -482,8 +494,15 @@ def test_every_field_has_a_description(model, name):
 
 
 @pytest.mark.parametrize(("model", "name"), FIELDS)
-def test_every_field_has_a_default_but_three(model, name):
-    required = {(PolicyRule, "verdict"), (Secret, "value"), (ShellSettings, "cwd")}
+def test_every_field_has_a_default_but_six(model, name):
+    required = {
+        (PolicyRule, "verdict"),
+        (Secret, "value"),
+        (ShellSettings, "cwd"),
+        (MailSettings, "sender"),
+        (SmtpSettings, "host"),
+        (ImapSettings, "host"),
+    }
     assert model.model_fields[name].is_required() is ((model, name) in required)
 
 

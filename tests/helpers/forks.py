@@ -36,7 +36,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.journal", "mcp.client.stdio", "rich.live")
+IMPORTED = (
+    "callboard.terminal",
+    "callboard.testing",
+    "callboard.journal",
+    "callboard.supervisor",
+    "callboard.surfaces.mailbox",
+    "mcp.client.stdio",
+    "rich.live",
+)
 OF_EXTRAS = (
     "PIL.ImageFont",
     "PIL.PngImagePlugin",

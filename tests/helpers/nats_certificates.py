@@ -15,6 +15,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DAY = dt.timedelta(days=1)
+_USES = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
+_SIGNS = x509.KeyUsage(**dict.fromkeys(_USES, False), key_cert_sign=True)
+"""Python 3.13 wants it of an authority, and the identifiers of keys."""
 
 
 class Authority:
@@ -29,8 +41,12 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named(name)
-        certificate = self._certificate(self._name, self._key.public_key(), DAY).add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        public = self._key.public_key()
+        certificate = (
+            self._certificate(self._name, public, DAY)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+            .add_extension(_SIGNS, critical=True)
         )
         self.path = folder / f"{name}.pem"
         """Its certificate."""
@@ -40,8 +56,10 @@ class Authority:
         """Make a key and a certificate of a server on loopback; return their files."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = self._certificate(_named(name), key.public_key(), ends)
         certificate = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        certificate = certificate.add_extension(issuer, critical=False)
         key_path, path = self._folder / f"{name}.key", self._folder / f"{name}.crt"
         private = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         key_path.write_bytes(key.private_bytes(*private))

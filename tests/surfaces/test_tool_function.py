@@ -95,7 +95,7 @@ def test_schema_is_that_of_the_mcp_library(function):
 def test_schemas_of_shipped_tools_are_those_of_the_mcp_library(name, tmp_path):
     module, _, class_name = SHIPPED[name].partition(":")
     surface = getattr(importlib.import_module(module), class_name)
-    arguments = {"documents": (tmp_path,), "shells": ({},)}.get(name, ())
+    arguments = {"documents": (tmp_path,), "shells": ({},), "mail": ({},)}.get(name, ())
     entries = surface(*arguments).tools()
     assert len(entries) > 5
     for entry in entries:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import mimetypes
 import re
 from email.errors import MessageError
-from email.parser import BytesParser
-from email.utils import formataddr, unquote
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,13 +15,15 @@ from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of
 from callboard.surfaces.documents._office import OLE
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short
+from callboard.surfaces.documents.mail._addresses import address_header, set_addresses
 from callboard.surfaces.documents.mail._headers import check_headers, header_text, with_headers
 from callboard.surfaces.documents.mail._message_parts import (
-    POLICY,
-    MailContents,
+    BEFORE_HEADERS,
     attachment_name,
+    check_depth,
     content_bytes,
-    contents_of,
+    message_contents,
+    parse_message,
     shown_header,
 )
 
@@ -43,13 +43,7 @@ _RARE_HEADERS = (
 """Shown where a message has them."""
 _PREVIEW = 1500
 _MOST_LINKS = 50
-_MOST_DEPTH = 20
-_MOST_PARTS = 1000
-_BEFORE_HEADERS = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]*(?=[!-9;-~]+:)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_NAME = re.compile(r"[^\r\n,;<>]*")
-_QUOTED = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
-_ADDRESS = re.compile(r"[^@\s<>\",;:()\\]+@[^@\s<>\",;:()\\]+")
 
 Addresses = Annotated[
     list[str] | None, Field(description="Addresses, such as ada@example.org or Ada <ada@example.org>; null to leave.")
@@ -79,7 +73,7 @@ class MailTools(FormatTools):
         one.
         """
         message = _parse_message(self._workspace.read(document))
-        contents = _contents(message)
+        contents = message_contents(message)
         answer: Answer = {**_headers(message), **part_of(contents.text, offset, limit)}
         if contents.attachments:
             answer["attachments"] = [attachment_name(part, n) for n, part in enumerate(contents.attachments, 1)]
@@ -101,6 +95,7 @@ class MailTools(FormatTools):
         sender: Annotated[str | None, Field(description="The address it is from; null to leave it.")] = None,
         subject: Annotated[str | None, Field(description="Null to leave it.")] = None,
         text: Annotated[str | None, Field(description="The whole text; null to leave it.")] = None,
+        html: Annotated[str, Field(description="The same text with formats, as HTML; empty for none.")] = "",
         attachments: Annotated[
             list[str], Field(max_length=50, description="Files of the workspace that are added, such as report.pdf.")
         ] = [],  # noqa: B006 - pydantic copies it
@@ -113,6 +108,9 @@ class MailTools(FormatTools):
         addresses_by_header = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
         names = [name for name, addresses in addresses_by_header.items() if addresses is not None]
         names += ["Subject"] if subject is not None else []
+        if html and text is None:
+            msg = "html is written beside a text: pass text, too, for those who read no HTML"
+            raise ToolError(msg)
         if not files and text is None and not names:
             msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
             raise ToolError(msg)
@@ -120,16 +118,16 @@ class MailTools(FormatTools):
             message = _parse_message(file.snapshot)
             for name, addresses in addresses_by_header.items():
                 if addresses is not None:
-                    _set_addresses(message, name, [_address(address) for address in addresses])
+                    set_addresses(message, name, [address_header(address) for address in addresses])
             if subject is not None:
                 del message["Subject"]
                 if subject.strip():
                     message["Subject"] = short(header_text(short(subject, 900), "the subject"), 900)
             if text is not None:
-                _set_text(message, clean(text), document)
+                _set_text(message, clean(text), clean(html), document)
             for attached in files:
                 _attach(message, attached)
-            _check_depth(message, document)
+            check_depth(message, document)
             file.data = _encode_message(message, file.snapshot, names if text is None and not files else None)
             count: JsonValue = sum(1 for _ in _attachments(message))
             return file.answers({**_headers(message), "attachments": count})
@@ -177,7 +175,7 @@ class MailTools(FormatTools):
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """List the parts that can't be read."""
-        unseen = _contents(snapshot.once(_parse_message)).unseen
+        unseen = message_contents(snapshot.once(_parse_message)).unseen
         return {"not_shown": ", ".join(dict.fromkeys(unseen))} if unseen else {}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
@@ -187,7 +185,7 @@ class MailTools(FormatTools):
         headers = any(
             arguments.get(argument) is not None and shown_header(message, name) for argument, name in names.items()
         )
-        return headers or (arguments.get("text") is not None and bool(_contents(message).text.strip()))
+        return headers or (arguments.get("text") is not None and bool(message_contents(message).text.strip()))
 
     def empty(self) -> bytes:
         """Return an empty draft."""
@@ -198,7 +196,7 @@ def message_text(snapshot: Snapshot, limit: int | None = None) -> str:
     """Return the headers, an empty line, and the text."""
     message = snapshot.once(_parse_message)
     lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
-    return "\n".join([*lines, "", _contents(message).text[:limit]]).strip()
+    return "\n".join([*lines, "", message_contents(message).text[:limit]]).strip()
 
 
 def _parse_message(snapshot: Snapshot) -> EmailMessage:
@@ -210,23 +208,7 @@ def _parse_message(snapshot: Snapshot) -> EmailMessage:
     if snapshot.data.startswith(OLE):
         msg = f"{snapshot.document!r} is a message of Outlook (.msg), despite its name; save it as .eml there"
         raise ToolError(msg)
-    try:
-        message = BytesParser(policy=POLICY).parsebytes(_BEFORE_HEADERS.sub(b"", snapshot.data))
-        _check_depth(message, snapshot.document)
-    except (MessageError, ValueError, LookupError, RecursionError, IndexError, AttributeError, TypeError) as error:
-        msg = f"{snapshot.document!r} is damaged and can't be read as a message ({short(str(error), 200)})"
-        raise ToolError(msg) from error
-    return message
-
-
-def _check_depth(message: EmailMessage, name: str) -> None:
-    level, depth, count = [message], 0, 0
-    while level:
-        depth, count = depth + 1, count + len(level)
-        if depth > _MOST_DEPTH or count > _MOST_PARTS:
-            msg = f"{name!r} is refused: its parts are nested too deeply, or there are more than {_MOST_PARTS}"
-            raise ToolError(msg)
-        level = [part for container in level if container.is_multipart() for part in container.get_payload()]  # type: ignore[misc]
+    return parse_message(snapshot.data, snapshot.document)
 
 
 def _headers(message: EmailMessage) -> dict[str, JsonValue]:
@@ -234,46 +216,15 @@ def _headers(message: EmailMessage) -> dict[str, JsonValue]:
     return {name.lower(): shown_header(message, name) for name in (*_HEADERS, *rare)}
 
 
-def _contents(message: EmailMessage) -> MailContents:
-    try:
-        return contents_of(message)
-    except (KeyError, ValueError, AttributeError, TypeError):  # a message that is no multipart, or has odd headers
-        return MailContents()
-
-
 def _attachments(message: EmailMessage) -> list[EmailMessage]:
-    return _contents(message).attachments
+    return message_contents(message).attachments
 
 
-def _address(text: str) -> str:
-    """Format an address with an optional name for a header.
-
-    Raises:
-        ToolError: If it is none, or more than one.
-    """
-    name, bracket, address = clean(text).strip().rpartition("<")
-    name, plain = name.strip(), (address.removesuffix(">") if bracket else address).strip()
-    quoted = _QUOTED.fullmatch(name)
-    if not _ADDRESS.fullmatch(plain) or "=?" in plain or not (quoted or _NAME.fullmatch(name)):
-        msg = (
-            f"{text!r} is no e-mail address; write ada@example.org, Ada <ada@example.org> "
-            'or "Lovelace, Ada" <ada@example.org>'
-        )
-        raise ToolError(msg)
-    if not plain.isascii():
-        msg = f"{plain!r} has letters other than A to Z, which an address can't have; write its domain as xn--…"
-        raise ToolError(msg)
-    return formataddr((header_text(unquote(name) if quoted else name, "the name in the address"), plain))
-
-
-def _set_addresses(message: EmailMessage, name: str, addresses: list[str]) -> None:
-    del message[name]
-    if addresses:  # where Python folds such a header, names with commas and letters beyond ASCII become addresses
-        message.set_raw(name, ",\n ".join(addresses))
-
-
-def _set_text(message: EmailMessage, text: str, document: str) -> None:
-    contents, body = _contents(message), message.get_body(("plain",))
+def _set_text(message: EmailMessage, text: str, html: str, document: str) -> None:
+    if html:
+        _set_both_texts(message, text, html, document)
+        return
+    contents, body = message_contents(message), message.get_body(("plain",))
     if contents.formatted or len(contents.texts) > 1 or (body is None and message.is_multipart()):
         msg = f"{document!r} has a formatted text, or several, which can't be written; make a new message"
         raise ToolError(msg)
@@ -285,6 +236,21 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
         msg = f"{document!r} holds only an attachment and no text, which can't be written; make a new message"
         raise ToolError(msg)
     part.set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+
+
+def _set_both_texts(message: EmailMessage, text: str, html: str, document: str) -> None:
+    """Write a plain and a formatted text in place of all texts.
+
+    Raises:
+        ToolError: If the message has more than texts.
+    """
+    is_alternative = message.get_content_type() == "multipart/alternative"
+    if message_contents(message).attachments or (message.is_multipart() and not is_alternative):
+        msg = f"{document!r} has attachments, beside which no formatted text can be written; make a new message"
+        raise ToolError(msg)
+    message.clear_content()
+    message.set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+    message.add_alternative(html, subtype="html", cte="quoted-printable")
 
 
 def _attach(message: EmailMessage, file: Snapshot) -> None:
@@ -311,7 +277,7 @@ def _encode_message(message: EmailMessage, original: Snapshot, names: Collection
         original: The file before.
         names: The only changed headers; all else keeps its bytes. None if more has changed.
     """
-    document, original_data = original.document, _BEFORE_HEADERS.sub(b"", original.data)
+    document, original_data = original.document, BEFORE_HEADERS.sub(b"", original.data)
     line_end = _LINE_END.search(original_data)
     separator = "\n" if line_end is not None and line_end[0] == b"\n" else "\r\n"
     rules = message.policy.clone(linesep=separator)

@@ -7,8 +7,11 @@ import mimetypes
 import re
 from dataclasses import dataclass, field
 from email import policy
+from email.errors import MessageError
+from email.parser import BytesParser
 from typing import TYPE_CHECKING
 
+from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._encodings import decode_guessing, detect_encoding
 from callboard.surfaces.documents._html_text import html_to_text, links_in, merged_text
 from callboard.surfaces.documents._tables import short
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
 POLICY = policy.SMTP.clone(refold_source="none")
 """The headers of a file that was read are written as they were, so that an attached message stays the same."""
+BEFORE_HEADERS = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]*(?=[!-9;-~]+:)")
+"""Bytes before the headers that are ignored."""
+_MOST_DEPTH = 20
+_MOST_PARTS = 1000
 _ERRORS = (ValueError, IndexError, AttributeError, TypeError, LookupError)
 """The errors of Python's parser of headers."""
 _SURROGATES = re.compile("[\udc80-\udcff\ufffd]")
@@ -64,6 +71,48 @@ class MailContents:
         for name in ("texts", "attachments", "guessed", "links", "unseen"):
             getattr(self, name).extend(getattr(part_contents, name))
         self.formatted |= part_contents.formatted
+
+
+def parse_message(data: bytes, name: str) -> EmailMessage:
+    """Parse a message.
+
+    Args:
+        data: Its bytes.
+        name: Its name, for the error.
+
+    Raises:
+        ToolError: If it is malformed, or nested too deeply.
+    """
+    try:
+        message = BytesParser(policy=POLICY).parsebytes(BEFORE_HEADERS.sub(b"", data))
+        check_depth(message, name)
+    except (MessageError, ValueError, LookupError, RecursionError, IndexError, AttributeError, TypeError) as error:
+        msg = f"{name!r} is damaged and can't be read as a message ({short(str(error), 200)})"
+        raise ToolError(msg) from error
+    return message
+
+
+def check_depth(message: EmailMessage, name: str) -> None:
+    """Check the number and the depth of a message's parts.
+
+    Raises:
+        ToolError: If they are.
+    """
+    level, depth, count = [message], 0, 0
+    while level:
+        depth, count = depth + 1, count + len(level)
+        if depth > _MOST_DEPTH or count > _MOST_PARTS:
+            msg = f"{name!r} is refused: its parts are nested too deeply, or there are more than {_MOST_PARTS}"
+            raise ToolError(msg)
+        level = [part for container in level if container.is_multipart() for part in container.get_payload()]  # type: ignore[misc]
+
+
+def message_contents(message: EmailMessage) -> MailContents:
+    """Read a whole message; nothing of one with odd headers."""
+    try:
+        return contents_of(message)
+    except (KeyError, ValueError, AttributeError, TypeError):  # a message that is no multipart, or has odd headers
+        return MailContents()
 
 
 def contents_of(part: EmailMessage) -> MailContents:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email
+from email import policy
 from email.message import EmailMessage
 from typing import TYPE_CHECKING
 
@@ -258,3 +260,19 @@ def test_a_text_that_can_not_be_written_is_refused(workspace: Path, call: Call, 
     with pytest.raises(ToolError, match=reason):
         call("write_message", "a.eml", text="new")
     assert (workspace / "a.eml").read_bytes() == data
+
+
+def test_formatted_text_is_written_beside_the_plain_one(workspace: Path, call: Call) -> None:
+    (workspace / "table.csv").write_text("1,2\n", encoding="utf-8")
+    for name, before in {"a.eml": message("old"), "b.eml": message("old", "<p>old</p>")}.items():
+        (workspace / name).write_bytes(before.as_bytes())
+        call("write_message", name, text="Größe", html="<p><b>Größe</b></p>", attachments=["table.csv"])
+        written = email.message_from_bytes((workspace / name).read_bytes(), policy=policy.default)
+        assert written.get_content_type() == "multipart/mixed"
+        assert written.get_body(("plain",)).get_content() == "Größe\n"
+        assert written.get_body(("html",)).get_content() == "<p><b>Größe</b></p>\n"
+        assert [part.get_filename() for part in written.iter_attachments()] == ["table.csv"]
+    with pytest.raises(ToolError, match="has attachments"):
+        call("write_message", "a.eml", text="new", html="<p>new</p>")
+    with pytest.raises(ToolError, match="pass text"):
+        call("write_message", "a.eml", html="<p>new</p>")

@@ -1,0 +1,5 @@
+"""Mailboxes: mail that is sent and read."""
+
+from callboard.surfaces.mailbox._mail_surface import MailSurface
+
+__all__ = ["MailSurface"]

@@ -1,0 +1,286 @@
+"""Messages to be sent: recipients, texts, attachments and threads."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import os
+import re
+import stat
+from dataclasses import dataclass
+from email.errors import MessageError
+from email.message import EmailMessage
+from email.utils import format_datetime, formataddr, localtime
+from typing import TYPE_CHECKING
+
+from callboard.surfaces import ToolError, open_file
+from callboard.surfaces.documents.mail import (
+    POLICY,
+    attachment_name,
+    check_headers,
+    content_bytes,
+    header_text,
+    message_contents,
+    parse_address,
+    parse_message,
+    set_addresses,
+    shown_header,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from callboard.surfaces.documents import Workspace
+
+_MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,250}>")
+_MOST_REFERENCES = 20
+_MOST_SUBJECT = 900
+_MOST_QUOTED = 50_000
+"""The most characters of another message that are quoted."""
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_REPLY = re.compile(r"(?:re|aw|sv|antw|rif|odp)\s*:", re.IGNORECASE)
+_FORWARD = re.compile(r"(?:fwd?|wg|tr|rv|vs)\s*:", re.IGNORECASE)
+
+Address = tuple[str, str]
+"""A name, which may be empty, and a plain address."""
+
+
+@dataclass(frozen=True)
+class AttachedFile:
+    """A file that is sent with a message."""
+
+    name: str
+    kind: str
+    """The type of its content, such as ``application/pdf``."""
+    data: bytes
+
+    def __str__(self) -> str:
+        """Return the facts by which a person approves it."""
+        return f"{self.name} ({len(self.data):,} bytes, SHA-256 {hashlib.sha256(self.data).hexdigest()[:16]})"
+
+
+@dataclass(frozen=True)
+class MailThread:
+    """The place of a message in a conversation by mail."""
+
+    answered: str = ""
+    references: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, original: EmailMessage) -> MailThread:
+        """Return the place of an answer to a message."""
+        ids = _MESSAGE_ID.findall(shown_header(original, "Message-ID"))
+        if not ids:
+            return cls()
+        earlier = _MESSAGE_ID.findall(shown_header(original, "References"))
+        return cls(ids[0], (*earlier[-_MOST_REFERENCES:], ids[0]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutgoingMail:
+    """One message, without its sender and its id."""
+
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...] = ()
+    bcc: tuple[Address, ...] = ()
+    subject: str
+    text: str
+    html: str = ""
+    files: tuple[AttachedFile, ...] = ()
+    thread: MailThread = MailThread()
+    quoted_text: str = ""
+    """The part of the text that comes from another message."""
+
+    @property
+    def recipients(self) -> list[str]:
+        """The plain addresses of all recipients, each once."""
+        by_address = {address.lower(): address for _, address in (*self.to, *self.cc, *self.bcc)}
+        return list(by_address.values())
+
+    @property
+    def digest(self) -> str:
+        """A digest of what recipients see; equal for an equal message."""
+        files = [(file.name, hashlib.sha256(file.data).hexdigest()) for file in self.files]
+        people = sorted(address.lower() for address in self.recipients)
+        return hashlib.sha256(
+            repr((people, self.subject, self.text, self.html, files, self.thread)).encode()
+        ).hexdigest()
+
+    def described(self) -> str:
+        """Describe the message to the person who is asked to approve it.
+
+        The call's arguments, which are shown too, have the text.
+        """
+        people = {"": self.to, "cc ": self.cc, "bcc ": self.bcc}
+        parts = [f"{kind}{', '.join(address for _, address in group)}" for kind, group in people.items() if group]
+        parts.append(f"subject {self.subject!r}")
+        if self.quoted_text:
+            parts.append(f"{len(self.quoted_text):,} characters of the other message are quoted")
+        parts.append(f"attached: {', '.join(map(str, self.files))}" if self.files else "nothing attached")
+        return "; ".join(parts)
+
+    def encode(self, sender: Address, message_id: str) -> bytes:
+        """Encode it as SMTP sends it, without the recipients in `bcc`.
+
+        Raises:
+            ToolError: If it can't be encoded, or a text in it would be read as a header.
+        """
+        message = EmailMessage(policy=POLICY)
+        set_addresses(message, "From", [formataddr(sender)])
+        set_addresses(message, "To", [formataddr(address) for address in self.to])
+        set_addresses(message, "Cc", [formataddr(address) for address in self.cc])
+        message["Subject"] = self.subject
+        message["Date"] = format_datetime(localtime())
+        message.set_raw("Message-ID", message_id)
+        if self.thread.answered:
+            message.set_raw("In-Reply-To", self.thread.answered)
+            message.set_raw("References", "\n ".join(self.thread.references))
+        try:
+            message.set_content(f"{self.text}{self.quoted_text}".rstrip("\n") + "\n", cte="quoted-printable")
+            if self.html:
+                message.add_alternative(self.html, subtype="html", cte="quoted-printable")
+            for file in self.files:
+                _attach(message, file)
+            data = _LINE_END.sub(b"\r\n", message.as_bytes())  # a bare one could end the message for some servers
+            data = data if data.endswith(b"\r\n") else data + b"\r\n"
+        except (MessageError, ValueError, LookupError, AttributeError, TypeError) as error:
+            msg = f"the message can't be encoded: {str(error)[:200]}"
+            raise ToolError(msg) from error
+        check_headers(message, data, "the message", parts=True)
+        return data
+
+
+def checked_subject(text: str) -> str:
+    """Check the subject of a message.
+
+    Raises:
+        ToolError: If it has a line break, or is too long.
+    """
+    subject = header_text(text.strip(), "the subject")
+    if len(subject) > _MOST_SUBJECT:
+        msg = f"the subject has {len(subject)} characters; {_MOST_SUBJECT} are allowed"
+        raise ToolError(msg)
+    return subject
+
+
+def parsed_addresses(texts: Iterable[str]) -> tuple[Address, ...]:
+    """Parse the addresses of an argument.
+
+    Raises:
+        ToolError: If one is no address.
+    """
+    return tuple(map(parse_address, texts))
+
+
+def addresses_in(message: EmailMessage, *names: str) -> tuple[Address, ...]:
+    """Return the plain addresses in headers of a message of others.
+
+    Raises:
+        ToolError: If one can't be answered.
+    """
+    try:
+        found = [
+            address.addr_spec for name in names for header in message.get_all(name, []) for address in header.addresses
+        ]
+    except (ValueError, IndexError, AttributeError, TypeError, LookupError):
+        msg = "the message's addresses can't be read; use send_message with the addresses"
+        raise ToolError(msg) from None
+    return tuple(("", parse_address(address)[1]) for address in found if address != "<>")
+
+
+def reply_subject(original: EmailMessage) -> str:
+    """Return the subject of a reply."""
+    return _prefixed(original, "Re: ", _REPLY)
+
+
+def forward_subject(original: EmailMessage) -> str:
+    """Return the subject of a forwarded message."""
+    return _prefixed(original, "Fwd: ", _FORWARD)
+
+
+def _prefixed(original: EmailMessage, prefix: str, known: re.Pattern[str]) -> str:
+    try:
+        subject = header_text(shown_header(original, "Subject"), "the subject")[: _MOST_SUBJECT - 10]
+    except ToolError:  # it is no text that a header may have
+        subject = ""
+    return subject if known.match(subject) else f"{prefix}{subject}".strip()
+
+
+def quoted_reply(original: EmailMessage) -> str:
+    """Return the text of a message, quoted."""
+    lines = _text_of(original).splitlines()
+    begin = f"On {shown_header(original, 'Date')}, {shown_header(original, 'From')} wrote:"
+    return "\n".join(("", "", begin, *(f"> {line}" if line else ">" for line in lines)))
+
+
+def quoted_forward(original: EmailMessage) -> str:
+    """Return the headers and the text of a message, for another recipient."""
+    headers = [
+        f"{name}: {shown_header(original, name)}"
+        for name in ("From", "Date", "Subject", "To", "Cc")
+        if name in original
+    ]
+    return "\n".join(("", "", "---------- Forwarded message ----------", *headers, "", _text_of(original)))
+
+
+def _text_of(original: EmailMessage) -> str:
+    text = message_contents(original).text
+    return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}\n…"
+
+
+def forwarded_files(original: EmailMessage) -> tuple[AttachedFile, ...]:
+    """Return the attachments of a message, to be sent again."""
+    attachments = message_contents(original).attachments
+    return tuple(
+        AttachedFile(attachment_name(part, number), part.get_content_type(), content_bytes(part))
+        for number, part in enumerate(attachments, 1)
+    )
+
+
+def read_files(workspace: Workspace | None, names: Sequence[str], max_bytes: int) -> tuple[AttachedFile, ...]:
+    """Read files of the workspace, of any kind.
+
+    Raises:
+        ToolError: If one is missing, leads out of the workspace, or all are too large together.
+    """
+    if not names:
+        return ()
+    if workspace is None:
+        msg = "nothing can be attached: there is no workspace (documents.workspace)"
+        raise ToolError(msg)
+    files: list[AttachedFile] = []
+    for name in names:
+        remaining = max_bytes - sum(len(file.data) for file in files)
+        files.append(_read_file(workspace, name, remaining))
+    return tuple(files)
+
+
+def _read_file(workspace: Workspace, name: str, max_bytes: int) -> AttachedFile:
+    path = workspace.resolve(name)
+    if header_text(path.name, "the name") != path.name:
+        msg = f"{name!r} can't be attached: its name has encoded words; rename it"
+        raise ToolError(msg)
+    try:
+        with open_file(path) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+                what = "has other names, which may be outside the workspace" if status.st_nlink > 1 else "is no file"
+                msg = f"{name!r} can't be attached: it {what}"
+                raise ToolError(msg)
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        msg = f"{name!r} can't be attached: {error.strerror}"
+        raise ToolError(msg) from error
+    if len(data) > max_bytes:
+        msg = f"{name!r} is too large: all attachments may have {max_bytes:,} bytes more (smtp.max_bytes)"
+        raise ToolError(msg)
+    return AttachedFile(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", data)
+
+
+def _attach(message: EmailMessage, file: AttachedFile) -> None:
+    if file.kind == "message/rfc822":  # MIME does not allow to encode a message
+        message.add_attachment(parse_message(file.data, file.name), filename=file.name)
+        return
+    kind = "application/octet-stream" if file.kind.startswith(("message/", "multipart/")) else file.kind
+    maintype, _, subtype = kind.partition("/")
+    message.add_attachment(file.data, maintype=maintype, subtype=subtype, filename=file.name)
