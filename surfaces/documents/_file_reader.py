@@ -351,7 +351,7 @@ def _text_in(picture: Image, language: str) -> Answer:
 
 
 def _words_in(picture: Image, language: str, seconds: float) -> list[dict[str, Any]]:
-    """Recognize words; each has a text, confidence, height, and numbers of its line."""
+    """Recognize words, each with its confidence, height and line."""
     import pytesseract
 
     options = {"lang": language, "timeout": max(seconds, 1), "output_type": pytesseract.Output.DICT}

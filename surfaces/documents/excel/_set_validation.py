@@ -46,7 +46,7 @@ def set_validation(sheet: Sheet, ranges: list[CellRange], rule: Element | None) 
 
     Returns how many were there, and the present values that break the new one.
     """
-    count = sum(_delete(sheet, cells) for cells in ranges)
+    count = sum(delete_validations(sheet, cells) for cells in ranges)
     answer: Answer = {"validations_deleted": count} if count else {}
     if rule is None:
         return answer
@@ -160,7 +160,7 @@ def _limit(sheet: Sheet, kind: Kind, limit: Limit) -> str:
     return f"{serial_of(limit.date, sheet.file.epoch, 'the limit'):.15g}"
 
 
-def _delete(sheet: Sheet, cells: CellRange) -> int:
+def delete_validations(sheet: Sheet, cells: CellRange) -> int:
     """Take the validations of cells away, and count them."""
     count = 0
     for element in [entry for entry in sheet.root.iter("{*}dataValidation") if isinstance(entry.tag, str)]:
