@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PICTURE = ("picture",)
 _MOST_SIDE = 20_000
+_MOST_UNCERTAIN = 50
 _FORMATS = {
     ".png": "PNG",
     ".jpg": "JPEG",
@@ -86,8 +87,14 @@ class PictureTools(FormatTools):
         offset: Offset = 0,
         limit: Limit = 20_000,
     ) -> Answer:
-        """Read the text in a picture by character recognition, with errors."""
-        return part_of(text_in(self._workspace.read(document), language), offset, limit)
+        """Read the text in a picture by character recognition, with errors.
+
+        ``confidence`` is the mean in percent; ``uncertain`` lists words that may be wrong.
+        """
+        reading = _recognized(self._workspace.read(document), language)
+        answer = part_of(reading["text"].strip(), offset, limit) | {"confidence": reading["confidence"]}
+        uncertain_words = [*dict.fromkeys(reading["uncertain"])]
+        return answer | ({"uncertain": [*uncertain_words[:_MOST_UNCERTAIN]]} if uncertain_words else {})
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain that a picture stays as it is."""
@@ -100,8 +107,11 @@ class PictureTools(FormatTools):
 
 def text_in(snapshot: Snapshot, language: str = "eng") -> str:
     """Recognize the text in a picture."""
-    text: str = read_in_process({"what": "text", "language": language}, snapshot, "ocr")[0]["text"]
-    return text.strip()
+    return str(_recognized(snapshot, language)["text"]).strip()
+
+
+def _recognized(snapshot: Snapshot, language: str) -> Any:
+    return read_in_process({"what": "text", "language": language}, snapshot, "ocr")[0]
 
 
 def _size(facts: dict[str, JsonValue], width: int | None, height: int | None) -> list[JsonValue] | None:

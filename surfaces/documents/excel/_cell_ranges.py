@@ -60,7 +60,7 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
                     not_computed.append(where)
                     value = NOT_COMPUTED
             elif value is None and sheet.is_within_array(row, column):
-                value = NOT_COMPUTED
+                value = results.get((row, column), NOT_COMPUTED)
             elif value is not None and sheet.raw(row, column)[1] == "date":
                 dates.append(f"{get_column_letter(column)}{row}")
             line.append(value)

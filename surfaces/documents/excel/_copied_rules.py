@@ -12,6 +12,7 @@ from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._formula_text import translated
 from callboard.surfaces.documents.excel._rule_ranges import ranges_of
+from callboard.surfaces.documents.excel._set_validation import delete_validations
 from callboard.surfaces.documents.excel._sheet import position_of
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ _LISTS = {"conditionalFormatting": "", "dataValidation": "dataValidations"}
 def copy_rules(source: SheetRange, sheet: Sheet, area: CellRange) -> bool:
     """Copy the conditional formats and validations of a range to another.
 
-    Returns whether all were copied; those of Excel's extensions are not.
+    Validations there are replaced, as in Excel. Returns whether all were copied; those of Excel's extensions are not.
+
+    Raises:
+        ToolError: If a validation there would be cut.
     """
     cells = source.need()
     if sheet is source.sheet and not area.isdisjoint(cells):
         return not _rules(source.sheet, cells)
     down, right = area.min_row - cells.min_row, area.min_col - cells.min_col
     elements = _rules(source.sheet, cells)
+    delete_validations(sheet, area)
     for element in elements:
         if local(element) not in _LISTS or element.getparent().tag == q("ext"):
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from openpyxl.worksheet.cell_range import CellRange
@@ -11,7 +10,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.excel._cell_elements import FORMULA, VALUE
 from callboard.surfaces.documents.excel._cell_formats import merge_cells, set_width, width_at
-from callboard.surfaces.documents.excel._cell_ranges import bounded, check_arrays, writable
+from callboard.surfaces.documents.excel._cell_ranges import bounded, check_arrays, positions_in, writable
 from callboard.surfaces.documents.excel._copied_rules import copy_rules, marks_in
 from callboard.surfaces.documents.excel._formula_results import fill_results, need_result
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW, leaves_sheet, translated
@@ -19,6 +18,7 @@ from callboard.surfaces.documents.excel._hidden_rows import hidden_rows, row_spa
 from callboard.surfaces.documents.excel._sheet import where_of
 from callboard.surfaces.documents.excel._sheet_controls import SheetRange, destination, parse_cells
 from callboard.surfaces.documents.excel._sheets import add_sheet, check_structure, check_title
+from callboard.surfaces.documents.excel._validations import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def copy_cells(file: ExcelFile, source: SheetRange, target: SheetRange, content:
     originals = dict(_originals(sheet, cells, content))
     height, width = cells.size["rows"], cells.size["columns"]
     area = sized(target, *((width, height) if transpose else (height, width)))
-    for row, column in itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1)):
+    for row, column in positions_in(area):
         down, right = row - area.min_row, column - area.min_col
         down, right = (right, down) if transpose else (down, right)
         old = (cells.min_row + down % height, cells.min_col + right % width)
@@ -101,15 +101,27 @@ def copy_cells(file: ExcelFile, source: SheetRange, target: SheetRange, content:
     if content in {"all", "formats"}:
         _copy_merges(source, target.sheet, area, transpose=transpose)
     if content == "all":
-        copied_rules = not transpose and area.size == cells.size and copy_rules(source, target.sheet, area)
-        answer |= marks_in(sheet, cells, rules=not copied_rules)
+        answer |= _copy_rest(source, target.sheet, area, transpose=transpose)
     if hidden := hidden_rows(sheet, cells):
         answer["hidden_rows_copied"] = row_spans(hidden)
-    used = target.sheet.used()
-    if content == "all" and not transpose and target.sheet is not sheet and used and used.coord == area.coord:
-        for offset in range(width):
-            set_width(target.sheet, area.min_col + offset, width_at(sheet, cells.min_col + offset))
     return answer
+
+
+def _copy_rest(source: SheetRange, target: Sheet, area: CellRange, *, transpose: bool) -> Answer:
+    """Copy rules and widths of columns; count marks that stay."""
+    sheet, cells = source.sheet, source.need()
+    if transpose or area.size != cells.size:
+        return marks_in(sheet, cells, rules=True)
+    are_copied = copy_rules(source, target, area)
+    rules = rules_of(target)
+    for where in positions_in(area) if rules else ():
+        if any(rule.covers(*where) for rule in rules):  # which has taken the value before
+            target.written[where] = target.raw(*where)
+    used = target.used()
+    if target is not sheet and used is not None and used.coord == area.coord:
+        for column in range(area.min_col, area.max_col + 1):
+            set_width(target, column, width_at(sheet, column - area.min_col + cells.min_col))
+    return marks_in(sheet, cells, rules=not are_copied)
 
 
 def _check_source(sheet: Sheet, cells: CellRange, content: Content) -> None:
@@ -126,9 +138,7 @@ def _check_source(sheet: Sheet, cells: CellRange, content: Content) -> None:
 
 def _originals(sheet: Sheet, cells: CellRange, content: Content) -> Iterator[tuple[tuple[int, int], Element]]:
     """Yield copies of the elements of cells, each with its own formula."""
-    for row, column in itertools.product(
-        range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
-    ):
+    for row, column in positions_in(cells):
         element = sheet.cells.get((row, column))
         style = sheet.style(row, column)
         if element is None and not style:

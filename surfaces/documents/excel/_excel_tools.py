@@ -25,6 +25,7 @@ from callboard.surfaces.documents.excel._cell_values import Value
 from callboard.surfaces.documents.excel._chart_tools import ExcelChartTools
 from callboard.surfaces.documents.excel._copy_cells import target_of
 from callboard.surfaces.documents.excel._copy_tools import ExcelCopyTools, copied
+from callboard.surfaces.documents.excel._dynamic_arrays import fill_spill, spills
 from callboard.surfaces.documents.excel._formulas import checked, fill, fill_array, is_array, resolved, show_dates
 from callboard.surfaces.documents.excel._proven_shapes import single_range
 from callboard.surfaces.documents.excel._range_tools import ExcelTableTools
@@ -51,7 +52,7 @@ from callboard.surfaces.documents.excel._workbook_editor import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from openpyxl.worksheet.cell_range import CellRange
     from pydantic import JsonValue
@@ -137,8 +138,8 @@ class ExcelTools(
                 cells = bounded(target.need())
                 check_arrays(target.sheet, cells)
                 before = _contents(target.sheet, cells)
-                write = fill_array if is_array(arguments["formula"]) else fill
-                write(target.sheet, cells, resolved(file, target.sheet, cells, checked(arguments["formula"])))
+                text = resolved(file, target.sheet, cells, checked(arguments["formula"]))
+                _writer(text, is_array=is_array(arguments["formula"]))(target.sheet, cells, text)
         except ToolError:
             return ""
         after = _contents(target.sheet, cells)
@@ -253,16 +254,19 @@ class ExcelTools(
     ) -> Answer:
         """Write a formula into a cell, or fill a range."""
         text, array = checked(formula), is_array(formula)
+        if array and spills(text):
+            msg = f"{formula!r} is refused: formulas of dynamic arrays are written without braces, into one cell"
+            raise ToolError(msg)
         with self._editing(document, streamed=True) as file:
             target = find_range(file, sheet, cells, control_id, control_name)
             area = bounded(target.need())
             text = resolved(file, target.sheet, area, text)
             check_arrays(target.sheet, area)
-            (fill_array if array else fill)(target.sheet, area, text)
+            _writer(text, is_array=array)(target.sheet, area, text)
             show_dates(file, target.sheet, area, text)
             answer: Answer = {"sheet": target.sheet.title, "cells": area.coord}
             answer["formula"] = f"{{{text}}}" if array else text
-            if not array and (single := single_range(text)):
+            if not (array or spills(text)) and (single := single_range(text)):
                 answer["note"] = (
                     f"{single} stands where one value is expected, and gives the one of the formula's row or column; "
                     "write the formula in braces, {=…}, to compute it for all cells"
@@ -276,6 +280,11 @@ def _with_header(answer: Answer) -> Answer:
     first, rows = (values[0], values[1:]) if isinstance(values, list) else ([], [])
     header: JsonValue = ["" if value is None else str(value) for value in first] if isinstance(first, list) else []
     return {**answer, "header": header, "rows": rows}
+
+
+def _writer(formula: str, *, is_array: bool) -> Callable[[Grid, CellRange, str], None]:
+    """Return the function that writes a formula of a kind."""
+    return fill_array if is_array else fill_spill if spills(formula) else fill
 
 
 def _contents(sheet: Grid, cells: CellRange) -> dict[str, tuple[JsonValue, bool]]:

@@ -9,9 +9,11 @@ from openpyxl.utils import get_column_letter
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.excel._calculation import Calculation
 from callboard.surfaces.documents.excel._cell_values import to_date, to_json
-from callboard.surfaces.documents.excel._outdated_results import Formulas
+from callboard.surfaces.documents.excel._outdated_results import CellPosition, Formulas
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from openpyxl.worksheet.cell_range import CellRange
     from pydantic import JsonValue
 
@@ -54,9 +56,23 @@ def _computed(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Results:
         for row, column in sheet.formulas_in(cells)
         if sheet.holds(row, column) and sheet.value(row, column) is None
     ]
+    missing = [*dict.fromkeys([*missing, *_incomplete_arrays(sheet, title, cells)])]
     if missing and sheet.blocks is not None and file.used_cells > file.compute_cells:
         return {}
     return Calculation(file, Formulas.of(file), missing).run().values if missing else {}
+
+
+def _incomplete_arrays(sheet: Sheet, title: str, cells: CellRange) -> Iterator[CellPosition]:
+    """Yield the cells of array formulas that lack results.
+
+    In workbooks with placeholders a 0 in such a cell is no result.
+    """
+    for area in sheet.arrays:
+        anchor = (area.min_row, area.min_col)
+        if not area.isdisjoint(cells) and not sheet.is_data_table(*anchor):
+            positions = [position for row in area.rows for position in row]
+            if any(sheet.raw(*position)[1] == "empty" for position in positions):
+                yield from ((title, *position) for position in positions)
 
 
 def _display_value(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | str | bool) -> JsonValue:  # noqa: FBT001 - a value

@@ -32,6 +32,9 @@ _DYNAMIC = frozenset({
     "SORT", "SORTBY", "TAKE", "TEXTSPLIT", "TOCOL", "TOROW", "UNIQUE", "VSTACK", "WRAPCOLS", "WRAPROWS",
 })  # fmt: skip
 """Functions that fill several cells, or define names: formulas with them have another form in files."""
+SPILLING = frozenset({"FILTER", "SEQUENCE", "SORT", "SORTBY", "UNIQUE"})
+"""Those that are written."""
+_WORKSHEET = frozenset({"FILTER", "SORT"})
 _OUTWARD = frozenset({
     "CALL", "CUBEKPIMEMBER", "CUBEMEMBER", "CUBEMEMBERPROPERTY", "CUBERANKEDMEMBER", "CUBESET", "CUBESETCOUNT",
     "CUBEVALUE", "FILTERXML", "HYPERLINK", "IMAGE", "REGISTER", "REGISTER.ID", "RTD", "SQL.REQUEST", "STOCKHISTORY",
@@ -56,14 +59,14 @@ def named_in_files(function: str, formula: str) -> str:
     if name in _OUTWARD:
         msg = f"{name} is refused: it accesses data outside the workbook"
         raise ToolError(msg)
-    if name in _DYNAMIC:
+    if name in _DYNAMIC - SPILLING:
         msg = (
             f"{formula!r} is refused: {name} needs the form of files for dynamic arrays, which is not written here; "
             "use other functions, or a tool such as filter_rows, sort_range or summarize"
         )
         raise ToolError(msg)
-    if name in _NEWER:
-        return f"_xlfn.{name}"
+    if name in _NEWER | SPILLING:
+        return f"_xlfn._xlws.{name}" if name in _WORKSHEET else f"_xlfn.{name}"
     if name and name not in FORMULAE:
         suggestion = did_you_mean(name, sorted(FORMULAE | _NEWER), cutoff=0.8)
         msg = f"{formula!r} is refused: {name!r} is not a known function; use English names{suggestion}"
@@ -74,7 +77,7 @@ def named_in_files(function: str, formula: str) -> str:
 def stored_name(function: str) -> str:
     """Return the name of a function as files hold it, unchecked."""
     name = function.upper()
-    if name in {"FILTER", "SORT"}:
+    if name in _WORKSHEET:
         return f"_xlfn._xlws.{name}"
     return f"_xlfn.{name}" if name in _NEWER | _DYNAMIC else name
 

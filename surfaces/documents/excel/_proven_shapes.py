@@ -126,6 +126,12 @@ def kind_of(value: object) -> str:
     return "w" if _WORD.fullmatch(value) else "x"
 
 
+_COMPARING = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_NUMBERS, _WORDS = frozenset("nsji*"), frozenset("w*")
+_KEPT = frozenset("nsjiwdxu*")
+"""The kinds of cells that a filter keeps as they are; an empty one would become 0."""
+
+
 class Shapes:
     """The shapes of formulas that are to be computed."""
 
@@ -152,7 +158,9 @@ class Shapes:
         return "!" not in self._kinds(node, cell)
 
     def _is_proven_spill(self, node: Node, cell: CellPosition) -> bool:
-        """Return whether a spill is a proven function of one column."""
+        """Return whether a spill is proven: of one column, or a filter."""
+        if isinstance(node, FormulaCall) and node.name == "FILTER" and len(node.arguments) == 2:
+            return self._is_proven_filter(*node.arguments, cell)
         if not isinstance(node, FormulaCall) or len(node.arguments) != 1 or node.name not in SPILLS:
             return False
         (column,) = node.arguments
@@ -160,6 +168,25 @@ class Shapes:
         if area is None or area[1][1] != area[1][3]:
             return False
         return self._cell_kinds(*area, deep=True) <= SPILLS[node.name]
+
+    def _is_proven_filter(self, data: Node, condition: Node, cell: CellPosition) -> bool:
+        """Return whether a filter compares a column with a number or word."""
+        if not (isinstance(condition, FormulaCall) and condition.name in _COMPARING and isinstance(data, Reference)):
+            return False
+        column, value = condition.arguments
+        area = self._area(data.text, cell)
+        tested = self._area(column.text, cell) if isinstance(column, Reference) else None
+        if area is None or tested is None or not isinstance(value, Literal):
+            return False
+        (top, left, bottom, right), is_number = tested[1], isinstance(value.value, float)
+        if (
+            left != right
+            or (top, bottom) != (area[1][0], area[1][2])
+            or not self._cell_kinds(*area, deep=True) <= _KEPT
+        ):
+            return False
+        is_word = isinstance(value.value, str) and kind_of(value.value) == "w" and condition.name in {"=", "<>"}
+        return (is_number or is_word) and self._cell_kinds(*tested, deep=True) <= (_NUMBERS if is_number else _WORDS)
 
     def _parsed(self, cell: CellPosition) -> Node | None:
         try:

@@ -14,6 +14,7 @@ from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import clean
 from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._cell_values import Date, serial_of
+from callboard.surfaces.documents.excel._dynamic_arrays import spills
 from callboard.surfaces.documents.excel._formulas import checked, resolved
 from callboard.surfaces.documents.excel._rule_ranges import ranges_of, without
 from callboard.surfaces.documents.excel._sheet import where_of
@@ -46,7 +47,7 @@ def set_validation(sheet: Sheet, ranges: list[CellRange], rule: Element | None) 
 
     Returns how many were there, and the present values that break the new one.
     """
-    count = sum(_delete(sheet, cells) for cells in ranges)
+    count = sum(delete_validations(sheet, cells) for cells in ranges)
     answer: Answer = {"validations_deleted": count} if count else {}
     if rule is None:
         return answer
@@ -106,7 +107,11 @@ def formula_rule(sheet: Sheet, cells: CellRange, formula: str) -> Element:
     Raises:
         ToolError: If the formula is refused, see `checked`.
     """
-    return _rule("custom", [resolved(sheet.file, sheet, cells, checked(formula))[1:]])
+    text = resolved(sheet.file, sheet, cells, checked(formula))[1:]
+    if spills(text):
+        msg = f"{formula!r} gives several values, and a validation needs one"
+        raise ToolError(msg)
+    return _rule("custom", [text])
 
 
 def reference_of(sheet: Sheet, cells: CellRange, source: str) -> str:
@@ -160,7 +165,7 @@ def _limit(sheet: Sheet, kind: Kind, limit: Limit) -> str:
     return f"{serial_of(limit.date, sheet.file.epoch, 'the limit'):.15g}"
 
 
-def _delete(sheet: Sheet, cells: CellRange) -> int:
+def delete_validations(sheet: Sheet, cells: CellRange) -> int:
     """Take the validations of cells away, and count them."""
     count = 0
     for element in [entry for entry in sheet.root.iter("{*}dataValidation") if isinstance(entry.tag, str)]:

@@ -16,6 +16,7 @@ from callboard.surfaces._surface import UNKNOWN, ToolError
 from callboard.surfaces.documents._tables import width_of
 from callboard.surfaces.documents.excel._cell_ranges import spread, start_of
 from callboard.surfaces.documents.excel._cell_references import all_formulas, mentions, ranges
+from callboard.surfaces.documents.excel._dynamic_arrays import spills
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._formulas import checked, filled, is_array
 from callboard.surfaces.documents.excel._met_conditions import table_around
@@ -144,6 +145,8 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
     if anchor := arguments.get("anchor"):
         yield TouchedCells(target.sheet, parse_cells(anchor)).resource
     for formula in filter(None, (arguments.get("formula"), arguments.get("source"))):
+        if spills(str(formula)):  # its results may fill any free cells
+            yield f"sheet:{target.sheet.title}"
         yield from _read_by(file, target, str(formula) if str(formula).lstrip()[:1] in "={" else f"={formula}")
 
 

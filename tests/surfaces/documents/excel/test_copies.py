@@ -132,6 +132,27 @@ def test_merged_cells_and_rules_are_copied(book: Path, call: Call) -> None:
         call("copy_range", book.name, cells="C1:C3", to="F7")
 
 
+def test_validations_are_copied_with_values_that_break_them(book: Path, call: Call) -> None:
+    def add(sheet: Any) -> None:
+        rule = DataValidation(type="whole", operator="greaterThan", formula1="2", sqref="B2:B3", showErrorMessage=True)
+        sheet.add_data_validation(rule)
+        sheet.add_data_validation(DataValidation(type="list", formula1='"x"', sqref="F2:F9", showErrorMessage=True))
+
+    changed(book, call, add)
+    call("copy_range", book.name, cells="B2:B3", to="F2")
+    sheet = openpyxl.load_workbook(book)["Data"]
+    rules = {str(rule.sqref): rule.type for rule in sheet.data_validations.dataValidation}
+    assert rules == {"B2:B3": "whole", "F4:F9": "list", "F2:F3": "whole"}
+    with pytest.raises(ToolError, match="F4 takes one of: x"):
+        call("copy_range", book.name, cells="B2:B3", to="F4", content="values")
+
+
+def test_the_header_of_a_table_follows_a_copy_over_it(book: Path, call: Call) -> None:
+    call("insert_table", book.name, cell="H1", header=["Old", "Other"], rows=[[1, 2]], name="Goods")
+    call("copy_range", book.name, cells="A1", to="H1")
+    assert openpyxl.load_workbook(book)["Data"].tables["Goods"].column_names == ["Name", "Other"]
+
+
 def test_a_copy_says_what_it_replaces(surface: DocumentSurface, book: Path, call: Call) -> None:
     target = next(target for target in surface.targets() if target.id == book.name)
     arguments = {"cells": "B2:B3", "to": "C2"}

@@ -177,7 +177,7 @@ def test_totals_are_no_duplicates(book: Path, call: Call) -> None:
 NUMBERS = st.integers(1, 14)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sets(NUMBERS, min_size=1, max_size=6), st.tuples(NUMBERS, NUMBERS).map(sorted))
 def test_a_deletion_is_that_of_one_row_after_the_other(rows: set[int], span: list[int]) -> None:
     sheet = ExcelFile.new().active
