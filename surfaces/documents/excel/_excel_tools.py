@@ -266,7 +266,12 @@ class ExcelTools(
             show_dates(file, target.sheet, area, text)
             answer: Answer = {"sheet": target.sheet.title, "cells": area.coord}
             answer["formula"] = f"{{{text}}}" if array else text
-            if not (array or spills(text)) and (single := single_range(text)):
+            if spills(text):
+                answer["note"] = (
+                    "programs before Excel 2021 and LibreOffice 24.8 show #NAME? in such cells, also in PDFs that they "
+                    "save; filter_rows, sort_range and delete_rows_or_columns make values"
+                )
+            elif not array and (single := single_range(text)):
                 answer["note"] = (
                     f"{single} stands where one value is expected, and gives the one of the formula's row or column; "
                     "write the formula in braces, {=…}, to compute it for all cells"
