@@ -1,7 +1,7 @@
 """Send a report by mail, with a person's approval: ``python examples/mail_report/run.py``.
 
 The server that takes the mail is on this machine, and a function replaces the language model. The person who approves
-is this program: it prints what a person would be shown.
+is this program: it prints the reason that a person would see.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def app(request: ModelRequest) -> dict[str, Any]:
 
 
 def send_report(folder: Path, port: int) -> TaskResult:
-    """Run the task, and approve what it sends."""
+    """Run the task, and approve the message."""
     server = {"host": "127.0.0.1", "port": port, "tls": "none"}
     settings = Settings.load(
         documents={"workspace": folder},
