@@ -108,7 +108,7 @@ class ConsoleServer:
 
 
 def new_link(journal: Path, port: int = PORT) -> str:
-    """Return a new link to the console of a journal that another process serves.
+    """Return a new link to a console of another process.
 
     Args:
         journal: The journal.

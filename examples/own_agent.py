@@ -55,7 +55,7 @@ EDITOR = AgentSpec(
     name="editor",
     machine=EditorStateManager,
     strategies=ON_TARGET,
-    prompt="You edit memos, and review what you wrote.",
+    prompt="You edit memos, and review your own texts.",
 )
 
 

@@ -39,14 +39,14 @@ def open_console(path: Path | None, port: int | None) -> None:
 
 
 def print_new_link(path: Path | None, port: int | None) -> None:
-    """Print a link to a console that is open, for a page that was closed."""
+    """Print a new link to a console that is open."""
     journal = _readable_journal(path)
     new_link = _part_of_console("new_link")
     typer.echo(new_link(journal) if port is None else new_link(journal, port))
 
 
 def _readable_journal(path: Path | None) -> Path:
-    """Return the journal at a path; a clear error comes before a link."""
+    """Return the journal at a path, if it can be read."""
     journal = journal_at(path)
     JournalReader.open(journal).close()
     return journal

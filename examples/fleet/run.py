@@ -153,7 +153,7 @@ def run_task(url: str, folder: Path) -> TaskResult:
 
 
 def main() -> int:
-    """Start everything, run the task, and print who did what."""
+    """Start everything, run the task, and print the work of each machine."""
     parser = argparse.ArgumentParser(description="Have three machines do one task.")
     parser.add_argument("--machine", choices=MACHINES, help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
