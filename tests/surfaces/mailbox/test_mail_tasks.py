@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, T
 from callboard.config import MailSettings
 from callboard.errors import SettingsError
 from callboard.surfaces.mailbox import MailSurface
-from support import PATIENCE
+from support import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,6 +113,18 @@ def test_equal_message_is_not_sent_twice_in_a_task(office, end):
         office.sink.ends = "accept"
         decided(supervisor, approve=True)
     assert len(office.sink.mails) == 4
+
+
+def test_cancel_closes_the_connection(office):
+    begun = threading.Event()
+    office.sink.on_recipient = begun.set
+    with office.start(sending(to=["slow@example.org"]), policy=[{"verdict": "allow"}]) as supervisor:
+        handle = supervisor.submit(Task(request="Send it", target="office"))
+        assert begun.wait(PATIENCE)
+        handle.cancel()
+        wait_for(lambda: not office.sink.connections, 20)  # the server may take 30 to answer
+        assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
+    assert office.sink.mails == []
 
 
 def test_no_argument_takes_a_secret_of_a_language_model(office):

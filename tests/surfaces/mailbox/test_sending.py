@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from smtp_sink import SmtpSink, smtp_sink
 
-from callboard.messages import Hazard
+from callboard.messages import Hazard, LeaseVoidError
 from callboard.surfaces import InDoubtError, ToolError
 
 if TYPE_CHECKING:
@@ -97,6 +97,18 @@ def test_lost_connection_after_the_message_is_in_doubt(outbox, sink):
     with pytest.raises(InDoubtError, match="in doubt"):
         outbox("send_message", **NEW)
     assert len(sink[0].mails) == 1
+
+
+def test_call_that_is_void_before_the_end_is_known_not_to_have_sent(outbox, sink, monkeypatch):
+    def refuse() -> None:
+        raise LeaseVoidError
+
+    monkeypatch.setattr("callboard.surfaces.mailbox._send_tools.committing", refuse)
+    with pytest.raises(LeaseVoidError):
+        outbox("send_message", **NEW)
+    (message,) = outbox.surface._account("office").record._messages.values()
+    assert message["state"] == "refused"
+    assert sink[0].mails == []
 
 
 def test_server_that_does_not_answer_ends_in_doubt(mailbox, sink):
