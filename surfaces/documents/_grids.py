@@ -13,6 +13,8 @@ from callboard.surfaces._numbers import (
     parse_number,
     separator_of,
 )
+from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.documents._total_words import totals_at_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,6 +64,34 @@ def padded(rows: list[list[str]], width: int = 0) -> list[list[str]]:
     """Pad short rows to a width, by default the longest's."""
     width = width or max(map(len, rows), default=0)
     return [[*row, *[""] * (width - len(row))] for row in rows]
+
+
+def row_to_continue(grid: Grid, rows: Sequence[Sequence[object]]) -> tuple[int, list[str]]:
+    """Return the row after which new ones go, formatted like it.
+
+    Args:
+        grid: The table.
+        rows: The new rows.
+
+    Returns:
+        The row, from 0, and the labels of the rows of totals below it.
+
+    Raises:
+        ToolError: If the table is empty, the row has merged cells, or a new row's length is not the table's width.
+    """
+    if not grid.texts:
+        msg = "the table is empty; there is no row to format new ones like"
+        raise ToolError(msg)
+    totals = totals_at_end(grid.texts)
+    width, last = len(grid.texts[0]), len(grid.texts) - 1 - len(totals)
+    if any(row <= last < row + height for row, _, height, _ in grid.merged):
+        msg = "the table's last row has merged cells; rows can't be added after it"
+        raise ToolError(msg)
+    for row in rows:
+        if len(row) != width:
+            msg = f"a row has {len(row)} cells; the table has {width} columns"
+            raise ToolError(msg)
+    return last, totals
 
 
 def answer_of(

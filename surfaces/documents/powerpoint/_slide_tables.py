@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.documents._grids import Grid, decimals_of, padded
+from callboard.surfaces.documents._grids import Grid, decimals_of, padded, row_to_continue
 from callboard.surfaces.documents._package import Element, local
 from callboard.surfaces.documents._tables import clean
-from callboard.surfaces.documents._total_words import totals_at_end
 from callboard.surfaces.documents.powerpoint._deck import DRAWING, a, p, parse_xml, path
 from callboard.surfaces.documents.powerpoint._graphic_frames import graphic_frame
 from callboard.surfaces.documents.powerpoint._shapes import next_shape_id
@@ -98,23 +97,12 @@ def append_rows(frame: Element, table: Element, rows: list[list[Cell]]) -> list[
         ToolError: If the table is empty, its last row has merged cells, or a row's length is not the table's width.
     """
     grid = grid_of(table)
-    if not grid.texts:
-        msg = "the table is empty; there is no row to format new ones like"
-        raise ToolError(msg)
-    totals = totals_at_end(grid.texts)
-    width, last = len(grid.texts[0]), len(grid.texts) - 1 - len(totals)
-    if any(row <= last < row + count for row, _, count, _ in grid.merged):
-        msg = "the table's last row has merged cells; rows can't be added after it"
-        raise ToolError(msg)
-    for row in rows:
-        if len(row) != width:
-            msg = f"a row has {len(row)} cells; the table has {width} columns"
-            raise ToolError(msg)
+    last, totals = row_to_continue(grid, rows)
     model = table.findall(a("tr"))[last]
     height = int(model.get("h", "0")) * len(rows)
     for number in range(len(rows), 0, -1):
         model.addnext(_copy_row(model, number))
-    new_grid, marks = grid_of(table), decimals_of(grid.texts, range(width))
+    new_grid, marks = grid_of(table), decimals_of(grid.texts, range(len(grid.texts[0])))
     for offset, row in enumerate(rows, start=last + 1):
         for column, value in enumerate(row):
             write_cell(new_grid, offset, column, text_of_value(value, marks[column]))

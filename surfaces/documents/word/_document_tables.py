@@ -11,9 +11,8 @@ from docx.oxml.table import CT_Tbl
 from docx.shared import Twips
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.documents._grids import Grid, decimals_of, padded
+from callboard.surfaces.documents._grids import Grid, decimals_of, padded, row_to_continue
 from callboard.surfaces.documents._tables import clean
-from callboard.surfaces.documents._total_words import totals_at_end
 from callboard.surfaces.documents.word._document import paragraph_of, visible_text
 from callboard.surfaces.documents.word._paragraph_edits import keep_range_halves, set_text
 from callboard.surfaces.documents.word._text_sources import repeated_item, with_emptied_controls
@@ -113,24 +112,13 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> list[str]:
         ToolError: If the table is empty, its last row has merged cells, or a row's length is not the table's width.
     """
     grid = grid_of(table)
-    if not grid.texts:
-        msg = "the table is empty; there is no row to format new ones like"
-        raise ToolError(msg)
-    totals = totals_at_end(grid.texts)
-    width, last = len(grid.texts[0]), len(grid.texts) - 1 - len(totals)
-    if any(row <= last < row + rows_ for row, _, rows_, _ in grid.merged):
-        msg = "the table's last row has merged cells; rows can't be added after it"
-        raise ToolError(msg)
-    for row in rows:
-        if len(row) != width:
-            msg = f"a row has {len(row)} cells; the table has {width} columns"
-            raise ToolError(msg)
+    last, totals = row_to_continue(grid, rows)
     model = rows_of(table)[last]
     is_header = last == 0 or model.find(f"{qn('w:trPr')}/{qn('w:tblHeader')}") is not None
     item = repeated_item(model)
     for _ in rows:
         item.addnext(_without_header_format(_copy_row(item)) if is_header else _copy_row(item))
-    new_grid, marks = grid_of(table), decimals_of(grid.texts, range(width))
+    new_grid, marks = grid_of(table), decimals_of(grid.texts, range(len(grid.texts[0])))
     for offset, row in enumerate(rows, start=last + 1):
         for column, value in enumerate(row):
             write_cell(new_grid, offset, column, text_of(value, marks[column]))
