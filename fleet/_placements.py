@@ -231,13 +231,14 @@ class Placements:
         if placement.is_started:
             return False
         machine = self._machines.get(placement.machine)
+        is_working = machine is not None and machine.takes_work
+        if is_working and time.monotonic() - placement.since <= 2 * BEAT_SECONDS:
+            return False  # before the search, since each task that waits looks again and again
         best = self._best(self._candidates(task_id, pool, needs))
         if best is None or best.machine is machine:
             return False
-        if machine is None or not machine.takes_work:
+        if not is_working:
             return True
-        if time.monotonic() - placement.since <= 2 * BEAT_SECONDS:
-            return False
         name = best.machine.name
         return self._load(best.machine, sum(placed.machine == name for placed in self._placed())) < 1
 

@@ -71,6 +71,8 @@ _ASKING = {
 }
 """The events after which other requests are open."""
 
+_NOTHING_SAID = TaskSignals()
+
 _GIVEN_UP = "its submitter has given it up"
 """The reason of a cancel for work whose submitter has deleted its signals."""
 
@@ -474,7 +476,7 @@ class ServedWork:
     async def _follow_signals(self, task: Task, handle: TaskHandle[Any], signals: TaskSignals | None) -> None:
         """Follow the words of a submitter, also the earlier ones."""
         obey = Obedience(self._submitting, handle, submitter_of(task), approvals_here=self._approvals_here)
-        if signals is not None:
+        if signals is not None and signals != _NOTHING_SAID:
             await asyncio.to_thread(obey.follow, signals)
         while True:
             newer_signals = await self._signals.newer(task)
