@@ -690,7 +690,7 @@ def check(
             "system": {"safe_guard": False, "ask_question": False},
         }
         task, placed = parts.prepare(path, None, Path(folder, path.resolve().name), quiet)
-        tool_servers = (*placed.mcp_servers, *placed.surfaces)
+        tool_servers = (*placed.mcp_servers, *placed.surfaces, *placed.mail)
         if tool_servers:
             fail(f"a trial run copies documents only; it would call the real tools of {', '.join(tool_servers)}")
         parts.keep_inside(placed)

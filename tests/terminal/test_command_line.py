@@ -337,14 +337,21 @@ def test_yes_and_no_input_exclude_each_other(call: Call, folder: Callable[..., P
     assert call("run", folder(CREATE), "--yes", "--no-input").exit_code == 2
 
 
-@pytest.mark.parametrize("section", [{"mcpServers": {"mail": {"command": sys.executable}}}, {"surfaces": {"mail": {}}}])
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"mcpServers": {"post": {"command": sys.executable}}},
+        {"surfaces": {"post": {}}},
+        {"mail": {"post": {"sender": "ada@example.org", "smtp": {"host": "localhost", "tls": "none"}}}},
+    ],
+)
 def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(
     call: Call, folder: Callable[..., Path], install: Callable[..., Path], section: dict[str, Any]
 ) -> None:
-    install("acme", "surfaces", {"mail": "callboard.testing:MemoryServer"})
+    install("acme", "surfaces", {"post": "callboard.testing:MemoryServer"})
     result = call("policy", "check", folder(CREATE, **section))
     assert result.exit_code == 2
-    assert "would call the real tools of mail" in result.stderr
+    assert "would call the real tools of post" in result.stderr
 
 
 def test_policy_check_shows_each_verdict_and_leaves_nothing(

@@ -65,8 +65,10 @@ def test_tool_is_shown_with_its_arguments_effect_and_hazards(call: Call, setting
     settings(documents={"workspace": "."})
     result = call("tools", "delete_from_table")
     assert result.exit_code == 0
-    assert [line.rstrip() for line in result.stdout.splitlines()] == [
-        "documents  1 tool; resources: file, sheet, range; hazards may differ by call",
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    (word,) = (at for at, line in enumerate(lines) if line.startswith("    for app; in word;"))
+    assert [lines[0], "", *lines[word - 1 : word + 8]] == [
+        "documents  2 tools; resources: file, sheet, range; hazards may differ by call",
         "",
         "  delete_from_table  once  deletes",
         "    for app; in word; on table; up to 60 s",
