@@ -676,9 +676,9 @@ def check(
 
     The policy allows an action, denies it, or has a person approve it. The task
     really runs, on a copy that is deleted afterwards. No person is asked: actions
-    that need an approval run, and denied ones do not. Tasks with MCP servers of
-    third parties or surfaces of plug-ins are refused; so are those whose workspace
-    is outside the folder.
+    that need an approval run, and denied ones do not. Tasks are refused whose tools
+    act beyond the copy: MCP servers, plug-ins, mail, browsers, devices, displays of
+    people, shells that are not isolated, and workspaces outside the folder.
     """
     if path.is_file():
         fail(f"a trial run needs a folder that it can copy, as in examples/; {path} is a file")
@@ -688,12 +688,10 @@ def check(
             "journal": {"path": Path(folder, "trial.db"), "durability": "process"},
             "models": models_of(model or ()) | {"record": None},
             "system": {"safe_guard": False, "ask_question": False},
+            "fleet": _NO_FLEET,
         }
         task, placed = parts.prepare(path, None, Path(folder, path.resolve().name), quiet)
-        tool_servers = (*placed.mcp_servers, *placed.surfaces, *placed.mail)
-        if tool_servers:
-            fail(f"a trial run copies documents only; it would call the real tools of {', '.join(tool_servers)}")
-        parts.keep_inside(placed)
+        placed = parts.keep_inside(placed)
         explained = placed.policy.model_copy(update={"explain": True})
         with callboard.Supervisor.start(placed.model_copy(update={"policy": explained})) as supervisor:
             warn(supervisor.warnings)

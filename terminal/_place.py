@@ -20,7 +20,7 @@ from callboard.actors.commands import program_needed
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private, restrict
 from callboard.messages import Task
 from callboard.models import named_models
-from callboard.surfaces import check_needs, surface_needs
+from callboard.surfaces import check_needs, named_surfaces, surface_needs
 from callboard.terminal._check_option import with_checks
 from callboard.terminal._commands import existing_path, fail, warn
 from callboard.terminal._journals import EVALS, RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at
@@ -170,18 +170,36 @@ def _is_left_out(journal: Path | None, path: Path) -> bool:
     return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
 
 
-def keep_inside(settings: Settings) -> None:
-    """Refuse folders of surfaces outside of the copy, also through links.
+def keep_inside(settings: Settings) -> Settings:
+    """Return the settings of a trial run, whose shells must be isolated.
 
-    The files there are no copies.
+    Tools and folders beyond the copy are refused, also behind links: no person is asked in a trial.
     """
+    if tools := list(_real_tools(settings)):
+        fail(f"a trial run copies documents only; it would call the real tools of {', '.join(tools)}")
     folders = {
         "documents.workspace": settings.documents.workspace,
         "desktop.folder": settings.desktop.folder if settings.desktop.wanted else None,
-        **{f"shells.{name}.cwd": shell.cwd for name, shell in settings.shells.items() if shell.ssh is None},
+        **{f"shells.{name}.cwd": shell.cwd for name, shell in settings.shells.items()},
     }
     for problem in _outside(folders, settings):
         fail(f"{problem}: a trial run would change the original files")
+    shells = {name: shell.model_copy(update={"isolated": True}) for name, shell in settings.shells.items()}
+    return settings.model_copy(update={"shells": shells})
+
+
+def _real_tools(settings: Settings) -> Iterator[str]:
+    """Name the servers and surfaces that act beyond the copy.
+
+    Within it are documents, isolated commands and a private display.
+    """
+    yield from settings.mcp_servers
+    for surface in named_surfaces(settings):
+        if surface.name == "shells":
+            shells = settings.shells.items()
+            yield from (name for name, shell in shells if shell.ssh is not None or shell.isolated is False)
+        elif surface.name != "documents" and not (surface.name == "desktop" and settings.desktop.display == "private"):
+            yield surface.name
 
 
 def _outside(folders: Mapping[str, Path | None], settings: Settings) -> Iterator[str]:

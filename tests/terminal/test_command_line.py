@@ -20,6 +20,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import typer
 import yaml
 from rich.console import Console
 from typer.testing import CliRunner, Result
@@ -29,7 +30,17 @@ from callboard import Event, EventName, FunctionModel, Outcome, Settings, Superv
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
 from callboard.messages import AgentKind, Message
-from callboard.terminal import EXIT_CODES, INTERRUPTED, USAGE, Attendance, TaskDisplay, TaskSession, app, play
+from callboard.terminal import (
+    EXIT_CODES,
+    INTERRUPTED,
+    USAGE,
+    Attendance,
+    TaskDisplay,
+    TaskSession,
+    app,
+    keep_inside,
+    play,
+)
 from callboard.terminal._board import pictures
 from support import PATIENCE
 
@@ -338,20 +349,35 @@ def test_yes_and_no_input_exclude_each_other(call: Call, folder: Callable[..., P
 
 
 @pytest.mark.parametrize(
-    "section",
+    ("name", "section"),
     [
-        {"mcpServers": {"post": {"command": sys.executable}}},
-        {"surfaces": {"post": {}}},
-        {"mail": {"post": {"sender": "ada@example.org", "smtp": {"host": "localhost", "tls": "none"}}}},
+        ("post", {"mcpServers": {"post": {"command": sys.executable}}}),
+        ("post", {"surfaces": {"post": {}}}),
+        ("mail", {"mail": {"post": {"sender": "ada@example.org", "smtp": {"host": "localhost", "tls": "none"}}}}),
+        ("post", {"shells": {"post": {"isolated": False, "cwd": "workspace"}}}),
+        ("desktop", {"desktop": {"display": ":77"}}),
+        ("browser", {"browser": {"cdp_url": "http://127.0.0.1:9"}}),
+        ("android", {"android": {"devices": "all"}}),
     ],
 )
 def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(
-    call: Call, folder: Callable[..., Path], install: Callable[..., Path], section: dict[str, Any]
+    call: Call, folder: Callable[..., Path], install: Callable[..., Path], name: str, section: dict[str, Any]
 ) -> None:
     install("acme", "surfaces", {"post": "callboard.testing:MemoryServer"})
     result = call("policy", "check", folder(CREATE, **section))
     assert result.exit_code == 2
-    assert "would call the real tools of post" in result.stderr
+    assert f"would call the real tools of {name}\n" in result.stderr
+
+
+def test_policy_check_isolates_commands(folder: Callable[..., Path]) -> None:
+    place = folder(CREATE, shells={"box": {"cwd": "workspace"}})
+    assert keep_inside(Settings.load(place / "callboard.yaml")).shells["box"].isolated is True
+
+
+def test_policy_check_refuses_a_remote_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        keep_inside(Settings.load(shells={"post": {"ssh": "ada@post", "cwd": "work"}}))
+    assert "would call the real tools of post" in capsys.readouterr().err
 
 
 def test_policy_check_shows_each_verdict_and_leaves_nothing(
