@@ -25,6 +25,8 @@ class FilePages:
         self._lock = threading.Lock()
         self._files: dict[str, ComparedPages] = {}
         """By the digest of both versions."""
+        self._pictures: dict[str, bytes] = {}
+        """Their pictures, by digest."""
 
     def compared(self, versions: FileVersions, suffix: str) -> ComparedPages:
         """Draw the pages of a file that differ between two versions.
@@ -39,19 +41,17 @@ class FilePages:
         pages = pages or compared_pages(*versions, suffix)
         with self._lock:
             self._files[key] = pages
-            while len(self._files) > 1 and self._kept_bytes() > _MOST_KEPT_BYTES:
+            while len(self._files) > 1 and sum(map(len, self._all_pictures())) > _MOST_KEPT_BYTES:
                 del self._files[next(iter(self._files))]
+            self._pictures = {digest_of_page(picture): picture for picture in self._all_pictures()}
         return pages
 
     def picture(self, digest: str) -> bytes | None:
         """Return a picture by its digest; None if it is not kept."""
         with self._lock:
-            return next((picture for picture in self._pictures() if digest_of_page(picture) == digest), None)
+            return self._pictures.get(digest)
 
-    def _kept_bytes(self) -> int:
-        return sum(map(len, self._pictures()))
-
-    def _pictures(self) -> Iterator[bytes]:
+    def _all_pictures(self) -> Iterator[bytes]:
         for pages in self._files.values():
             for pair in pages.pages:
                 yield from (pair.before, pair.after, pair.difference)

@@ -72,10 +72,10 @@ class SignIns:
         payload, _, signature = link.rpartition(".")
         if not _equal(signature, self._link_signature(payload)) or link in self._used_links:
             return False
-        made, now = float(payload.partition(".")[2]), self._clock()
+        created_at, now = float(payload.partition(".")[2]), self._clock()
         self._used_links = {used: at for used, at in self._used_links.items() if at > now - LINK_SECONDS}
-        self._used_links[link] = made
-        return self._began <= made <= now < made + LINK_SECONDS
+        self._used_links[link] = created_at
+        return self._began <= created_at <= now < created_at + LINK_SECONDS
 
     def _link_signature(self, payload: str) -> str:
         return self._signed("link", f"{self._port}:{payload}")

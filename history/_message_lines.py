@@ -192,8 +192,8 @@ def lines_of_result(action: Action | None, result: CommandResult) -> Iterator[Li
 
 def called(action: Action, control: Control | None = None) -> str:
     """Describe a call in one line, with the control that was shown."""
-    shown = control or action.control
-    on = f" on {shown.name or shown.id}" if shown is not None else ""
+    target = control or action.control
+    on = f" on {target.name or target.id}" if target is not None else ""
     return f"{action.tool}{on} {_short(action.arguments)}"
 
 

@@ -1,4 +1,4 @@
-"""Pages of changed files: drawn on request, for people who are signed in, by the path rules of the words."""
+"""Pages of changed files, drawn on request."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def opened_by(start, app=lambda _: FINISH):
 
 @pytest.fixture(scope="module")
 def opened(shared_office):
-    """Give an office whose journal has one task to all tests that leave it as it is."""
+    """Give the tests that only read an office with one task."""
     return opened_by(shared_office, lambda request: ASK if request.request == "ask" else FINISH)
 
 

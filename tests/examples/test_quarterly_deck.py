@@ -49,10 +49,10 @@ def test_deck_shows_the_workbook_and_the_document(example: Path) -> None:
     slides = slides_of(example)
     assert [*slides] == ["Third quarter", "Highlights", "Figures", "Revenue and costs", "Outlook"]
     paragraphs = [text.text for text in docx.Document(str(example / "workspace" / "summary.docx")).paragraphs]
-    shown = [
+    texts = [
         text.text for name in ("Highlights", "Outlook") for text in slides[name].placeholders[1].text_frame.paragraphs
     ]
-    assert shown == [*paragraphs[2:5], *paragraphs[6:8]]
+    assert texts == [*paragraphs[2:5], *paragraphs[6:8]]
     (table,) = (shape.table for shape in slides["Figures"].shapes if shape.has_table)
     expected = figures(example)
     assert [[cell.text for cell in row.cells] for row in table.rows] == [
