@@ -99,6 +99,12 @@ def same_words(first: str, second: str) -> bool:
     return first.split() == second.split() != []
 
 
+def has_header(header: Sequence[str], part: str) -> bool:
+    """Return whether words are a table's header, or one title of it."""
+    line = " | ".join(header)
+    return any(same_words(part, text) for text in (line, short(line), *header))
+
+
 def single_match(
     matches: Sequence[_T], part: str, kind: str, candidates: Iterable[_T], name: Callable[[_T], str] = str
 ) -> _T:
