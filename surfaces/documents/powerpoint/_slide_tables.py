@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -180,7 +181,7 @@ def make_table(slide: Slide, header: list[str], rows: list[list[Cell]], frame: F
     row_height = min(_ROW_HEIGHT, max(1, frame.height // len(lines)))
     shape = graphic_frame(
         f'<a:graphicData uri="{_URI}"><a:tbl><a:tblPr bandRow="1"/><a:tblGrid/></a:tbl></a:graphicData>',
-        frame.__class__(frame.left, frame.top, frame.width, row_height * len(lines)),
+        replace(frame, height=row_height * len(lines)),
         number,
         f"Table {number}",
     )
