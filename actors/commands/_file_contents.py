@@ -23,7 +23,6 @@ _PICTURE = re.compile(r"(?:xl|word|ppt)/media/[^/]+")
 FORMULA = "="
 """The content of a formula that is written once for several cells."""
 _OFFICE = (".docx", ".xlsx", ".pptx")
-_RELATIONS = "xl/_rels/workbook.xml.rels"
 
 
 @dataclass
@@ -89,22 +88,12 @@ def _office(name: str, data: bytes) -> Contents | None:
             named = (part for part in archive.namelist() if pattern.fullmatch(part))
             contents.parts[kind] = Counter(archive.read(part) for part in named)
         if name.lower().endswith(".docx"):
-            _add_text(contents, _parsed(archive.read("word/document.xml")))
+            _add_texts(contents, _parsed(archive.read("word/document.xml")), "paragraph")
         elif name.lower().endswith(".pptx"):
             _add_slides(contents, archive)
         else:
             _add_workbook(contents, archive)
         return contents
-
-
-def _add_text(contents: Contents, document: Element) -> None:
-    cells = [cell for cell in document.iter() if _is(cell, "tc")]
-    inside = [part for cell in cells for part in cell.iter() if _is(part, "p")]
-    cell_paragraphs = set(map(id, inside))  # ids are unique as long as the list holds the elements
-    paragraphs = [part for part in document.iter() if _is(part, "p") and id(part) not in cell_paragraphs]
-    contents.texts["paragraph"] = Counter(text for text in map(_text, paragraphs) if text)
-    contents.texts["cell"] = Counter(text for text in map(_text, cells) if text)
-    contents.parts["table"] = Counter({0: sum(_is(part, "tbl") for part in document.iter())})
 
 
 def _add_slides(contents: Contents, archive: zipfile.ZipFile) -> None:
@@ -113,21 +102,21 @@ def _add_slides(contents: Contents, archive: zipfile.ZipFile) -> None:
     links = _links(archive, "ppt/presentation.xml")
     slides = [links[value] for entry in entries for key, value in entry.attrib.items() if key.endswith("}id")]
     contents.parts["slide"] = Counter(archive.read(slide) for slide in slides)
-    contents.parts["table"] = Counter()
     for slide in slides:
-        _add_paragraphs(contents, _parsed(archive.read(slide)), "paragraph")
+        _add_texts(contents, _parsed(archive.read(slide)), "paragraph")
         for notes in (target for target in _links(archive, slide).values() if target.startswith("ppt/notesSlides/")):
-            _add_paragraphs(contents, _parsed(archive.read(notes)), "note")
+            _add_texts(contents, _parsed(archive.read(notes)), "note")
 
 
-def _add_paragraphs(contents: Contents, root: Element, kind: str) -> None:
+def _add_texts(contents: Contents, root: Element, kind: str) -> None:
+    """Add paragraphs as texts of a kind, cells, and the number of tables."""
     cells = [cell for cell in root.iter() if _is(cell, "tc")]
     inside = [part for cell in cells for part in cell.iter() if _is(part, "p")]
     cell_paragraphs = set(map(id, inside))  # ids are unique as long as the list holds the elements
     paragraphs = [part for part in root.iter() if _is(part, "p") and id(part) not in cell_paragraphs]
     for name, elements in ((kind, paragraphs), ("cell", cells)):
         contents.texts.setdefault(name, Counter()).update(text for text in map(_text, elements) if text)
-    contents.parts["table"][0] += sum(_is(part, "tbl") for part in root.iter())
+    contents.parts.setdefault("table", Counter())[0] += sum(_is(part, "tbl") for part in root.iter())
 
 
 def _links(archive: zipfile.ZipFile, part: str) -> dict[str, str]:
@@ -149,15 +138,11 @@ def _add_workbook(contents: Contents, archive: zipfile.ZipFile) -> None:
     workbook = _parsed(archive.read("xl/workbook.xml"))
     sheets = [part for part in workbook.iter() if _is(part, "sheet")]
     contents.sheets = {part.attrib["sheetId"]: part.attrib["name"] for part in sheets}
-    if _RELATIONS in archive.namelist():
-        target_paths = {
-            part.attrib.get("Id"): part.attrib.get("Target", "") for part in _parsed(archive.read(_RELATIONS))
-        }
-        for part in sheets:
-            target_path = next(
-                (target_paths.get(value, "") for key, value in part.attrib.items() if key.endswith("}id")), ""
-            )
-            contents.titles[posixpath.normpath(posixpath.join("/xl", target_path)).lstrip("/")] = part.attrib["name"]
+    links = _links(archive, "xl/workbook.xml")
+    for part in sheets:
+        for attribute, value in part.attrib.items():
+            if attribute.endswith("}id") and value in links:
+                contents.titles[links[value]] = part.attrib["name"]
     shared: list[str] = []
     if "xl/sharedStrings.xml" in archive.namelist():
         strings = _parsed(archive.read("xl/sharedStrings.xml"))

@@ -70,8 +70,8 @@ class ArchiveTools:
         """List the files of a .zip file, with their sizes."""
         with self._opened(path) as archive:
             entries = _entries(archive, path)
-        listed = [_facts_of(entry) for entry in entries[:_LISTED]]
-        return {"files": listed, "left_out": len(entries) - len(listed)}
+        files = [_facts_of(entry) for entry in entries[:_LISTED]]
+        return {"files": files, "left_out": len(entries) - len(files)}
 
     @tool(effect=Effect.IDEMPOTENT, agents=HOST)
     def extract_archive(
@@ -114,8 +114,8 @@ class ArchiveTools:
             msg = f"{path!r} is refused: the name of an archive ends with {_SUFFIX}"
             raise ToolError(msg)
         goal = self._workspace.resolve_new(path)
-        packed = dict.fromkeys(name for file in files for name in self._files_at(file))
-        paths = {name: self._workspace.resolve(name) for name in packed}
+        names = dict.fromkeys(name for file in files for name in self._files_at(file))
+        paths = {name: self._workspace.resolve(name) for name in names}
         try:
             self._check_amount(path, [file.stat().st_size for file in paths.values()], "packed")
             data = _packed(paths)

@@ -88,12 +88,10 @@ def compared_pages(before: bytes, after: bytes, suffix: str) -> ComparedPages:
 
 def _pairs(pages: list[list[int]], pictures: bytes) -> Iterator[PagePair]:
     """Cut the pictures of pages apart."""
-    start = 0
+    stream = io.BytesIO(pictures)
     for number, *sizes in pages:
-        ends = [start + sum(sizes[: count + 1]) for count in range(len(sizes))]
-        before, after, difference = (pictures[end - size : end] for end, size in zip(ends, sizes, strict=True))
+        before, after, difference = map(stream.read, sizes)
         yield PagePair(number, before, after, difference)
-        start = ends[-1]
 
 
 def _as_pdfs(files: list[bytes], suffix: str) -> list[bytes]:

@@ -116,9 +116,9 @@ def draw_page(request: dict[str, Any], data: bytes) -> Answer:
     output = io.BytesIO()
     with pdfplumber.open(io.BytesIO(data)) as pdf:
         page = pdf.pages[0]
-        drawn = page.to_image(resolution=72 * request["width"] / float(page.width), antialias=True).original
-        drawn.convert("RGB").save(output, "PNG")
-    return {"width": drawn.width, "height": drawn.height}, output.getvalue()
+        picture = page.to_image(resolution=72 * request["width"] / float(page.width), antialias=True).original
+        picture.convert("RGB").save(output, "PNG")
+    return {"width": picture.width, "height": picture.height}, output.getvalue()
 
 
 def _page_text(page: Any) -> tuple[str, collections.Counter[str]]:

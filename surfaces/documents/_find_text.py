@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.documents._tables import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _VARIANTS = (
     "'\u2019\u2018\u02bc\u2032",
@@ -46,6 +53,19 @@ def _forms(text: str) -> list[str]:
         composed = re.escape(letter)
         forms.append(_CLASSES.get(letter, composed if parted == letter else f"(?:{composed}|{re.escape(parted)})"))
     return forms
+
+
+def no_match_error(find_text: str, skipped_places: str, words: Iterable[str]) -> ToolError:
+    """Return the error of a replacement without matches.
+
+    Args:
+        find_text: The text that was looked for.
+        skipped_places: The places where it stands and is left alone; empty for none.
+        words: The words that were searched, for a suggestion.
+    """
+    if skipped_places:
+        return ToolError(f"{find_text!r} stands only in {skipped_places}; nothing was replaced")
+    return ToolError(f"{find_text!r} does not occur there; nothing was replaced{nearest(find_text, words)}")
 
 
 def variants_in(matches: set[str], text: str) -> list[str]:

@@ -38,6 +38,41 @@ class Grid:
     merged: list[tuple[int, int, int, int]]
     """Row, column, rows and columns of each merged cell, from 0."""
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return len(self.texts), len(self.texts[0]) if self.texts else 0
+
+    def cell(self, row: int, column: int) -> BaseOxmlElement:
+        """Return a cell, by its row and column from 0.
+
+        Raises:
+            ToolError: If it does not exist, or lies within a merged one.
+        """
+        height, width = self.size
+        if row >= height or column >= width:
+            msg = f"the table has {height} rows and {width} columns"
+            raise ToolError(msg)
+        if (row, column) not in self.cells:
+            msg = f"row {row + 1}, column {column + 1} lies within a merged cell; write to that cell's top left corner"
+            raise ToolError(msg)
+        return self.cells[row, column]
+
+    def check_deletion(self, rows: set[int], columns: set[int]) -> None:
+        """Refuse to delete rows or columns, counted from 0.
+
+        Raises:
+            ToolError: If there is no such row or column, or if nothing would be left.
+        """
+        height, width = self.size
+        for numbers, size, kind in ((rows, height, "row"), (columns, width, "column")):
+            if wrong_numbers := sorted(number + 1 for number in numbers if number >= size):
+                msg = f"the table has no {kind} {wrong_numbers[0]}; it has {height} rows and {width} columns"
+                raise ToolError(msg)
+            if size and len(numbers) == size:
+                msg = f"these are all {kind}s of the table; delete the whole table with delete_control instead"
+                raise ToolError(msg)
+
 
 def plain_grid(rows: list[list[str]]) -> Grid:
     """Make a grid without merged cells, padding short rows."""

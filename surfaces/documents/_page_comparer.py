@@ -51,9 +51,9 @@ class DrawnFile:
             return self._picture
         page = self._document[number]
         width, height = page.get_size()
-        drawn: Image = page.render(scale=min(MOST_WIDTH / max(width, 1), MOST_HEIGHT / max(height, 1))).to_pil()
+        picture: Image = page.render(scale=min(MOST_WIDTH / max(width, 1), MOST_HEIGHT / max(height, 1))).to_pil()
         page.close()
-        return drawn.convert("RGB")
+        return picture.convert("RGB")
 
 
 def compare(request: dict[str, Any], data: bytes, open_picture: Callable[[bytes], Any]) -> tuple[dict[str, Any], bytes]:
@@ -101,15 +101,15 @@ def _side_by_side(old: Image | None, new: Image | None, boxes: list[tuple[int, i
         return None
     gap = 2 * CELL
     size = old.width + gap + new.width, max(old.height, new.height)
-    both = Image.new("RGB", size, "white")
-    both.paste(old, (0, 0))
-    both.paste(new, (old.width + gap, 0))
-    drawing = ImageDraw.Draw(both)
+    canvas = Image.new("RGB", size, "white")
+    canvas.paste(old, (0, 0))
+    canvas.paste(new, (old.width + gap, 0))
+    drawing = ImageDraw.Draw(canvas)
     for left, top, right, bottom in boxes:
         for shift in (0, old.width + gap):
             corners = (left + shift - MARGIN, top - MARGIN, right + shift + MARGIN, bottom + MARGIN)
             drawing.rectangle(corners, outline=OUTLINE, width=2)
-    return both
+    return canvas
 
 
 def _changed_boxes(old: Image, new: Image) -> Iterator[tuple[int, int, int, int]]:

@@ -18,7 +18,7 @@ from callboard.surfaces.documents._csv import CsvTools, Delimiter
 from callboard.surfaces.documents._encodings import Encoding
 from callboard.surfaces.documents._grids import answer_of
 from callboard.surfaces.documents._picture_tools import Language, text_in
-from callboard.surfaces.documents._tables import Document, same_words, short, single_match
+from callboard.surfaces.documents._tables import Document, has_header, short, single_match
 from callboard.surfaces.documents._text_tools import decoded, plain_text
 from callboard.surfaces.documents._workspace import NAMES, ROOTS
 from callboard.surfaces.documents.calendar import CalendarTools
@@ -265,9 +265,7 @@ def _pdf_table(snapshot: Snapshot, part: str, page: int | None) -> pdf.PdfTable:
 
 
 def _has_header(table: pdf.PdfTable, part: str) -> bool:
-    header = [" ".join((cell or "").split()) for cell in table[0]]
-    header_text = " | ".join(header)
-    return any(same_words(part, text) for text in (header_text, short(header_text), *header))
+    return has_header([" ".join((cell or "").split()) for cell in table[0]], part)
 
 
 def _describe_table(entry: tuple[str, pdf.PdfTable]) -> str:

@@ -22,6 +22,8 @@ ControlName = Annotated[str, Field(description="The observed control's name; che
 Text = Annotated[str, Field(description="The text; a line break in it stays a line break.")]
 Color = Annotated[str, Field(description="As #RRGGBB or a plain name like red or light green; none takes it away.")]
 Cell: TypeAlias = str | bool | int | float | None
+NewRows = Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")]
+LineNumbers: TypeAlias = tuple[Annotated[int, Field(ge=1)], ...]
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _NAME = 80
@@ -46,6 +48,13 @@ def clean(text: str) -> str:
         msg = f"the text has the character {match.group()!r}, which a document can't hold; remove it"
         raise ToolError(msg)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def text_of_value(value: Cell, decimal: str = ".") -> str:
+    """Format a value as a cell's text; None is empty."""
+    if isinstance(value, float):
+        return str(value).replace(".", decimal)
+    return "" if value is None else clean(str(value))
 
 
 def color_code(text: str) -> str | None:
@@ -88,6 +97,12 @@ def same_words(first: str, second: str) -> bool:
     A text without words equals none.
     """
     return first.split() == second.split() != []
+
+
+def has_header(header: Sequence[str], part: str) -> bool:
+    """Return whether words are a table's header, or one title of it."""
+    line = " | ".join(header)
+    return any(same_words(part, text) for text in (line, short(line), *header))
 
 
 def single_match(

@@ -13,7 +13,7 @@ from docx.oxml.ns import qn
 from docx.table import Table
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.documents._tables import listed, nearest, same_words, short, single_match
+from callboard.surfaces.documents._tables import has_header, listed, nearest, same_words, short, single_match
 from callboard.surfaces.documents.word import (
     find_all,
     header_of,
@@ -57,11 +57,8 @@ class TitledTable:
 
     def is_called(self, name: str) -> bool:
         """Return whether a name is one of its texts."""
-        header_text = " | ".join(self.header)
-        return any(
-            same_words(name, text)
-            for text in (self.heading, *self.captions, header_text, short(header_text), *self.header)
-        )
+        titles = (self.heading, *self.captions)
+        return has_header(self.header, name) or any(same_words(name, title) for title in titles)
 
 
 def find_table(file: WordFile, part: str) -> Table:

@@ -281,7 +281,7 @@ class Workspace:
     def advice_on(name: str) -> str:
         """Explain why a file is no document, and what to do."""
         suffix = PurePosixPath(name).suffix.lower()
-        names = ", ".join(known for known in ROOTS if known not in OLD_FORMATS)
+        names = ", ".join(ending for ending in ROOTS if ending not in OLD_FORMATS)
         advice = f"only {names} files are documents; save it as one of them"
         if suffix in OLD_FORMATS and (reason := lacking_office(suffix)):
             return f"it is read through a copy, and {reason}; save it as {OLD_FORMATS[suffix]}"
@@ -349,8 +349,8 @@ class Workspace:
         """
         suffix = PurePosixPath(document).suffix.lower()
         present = OLD_FORMATS[suffix]
-        if (kept := self._cache.get(mark, present)) is not None:
-            return bytes(kept)
+        if (cached_copy := self._cache.get(mark, present)) is not None:
+            return bytes(cached_copy)
         try:
             (converted,) = LIBRE_OFFICE.convert([data], suffix, present.removeprefix("."))
         except OfficeFailedError as error:

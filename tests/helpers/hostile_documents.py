@@ -1,4 +1,4 @@
-"""Documents whose pictures, templates, sections and cells are elsewhere."""
+"""Documents that refer to pictures, templates and cells elsewhere."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def pixel() -> bytes:
 
 @contextlib.contextmanager
 def listening() -> Iterator[tuple[int, list[bytes]]]:
-    """Open a port of this machine, and give it with the first bytes of each connection to it."""
+    """Yield a local port, and the first bytes of each connection to it."""
     connections: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -52,11 +52,6 @@ def parse_xml(text: str) -> Element:
     return etree.fromstring(f"{text[:end]} {NAMESPACES}{text[end:]}")
 
 
-def is_on(value: str | None, *, default: bool) -> bool:
-    """Read a truth value of an attribute."""
-    return default if value is None else value not in _FALSE
-
-
 @dataclass(frozen=True)
 class Slide:
     """A slide at its place in the deck."""
@@ -86,7 +81,7 @@ class Slide:
     @property
     def hidden(self) -> bool:
         """True if a show leaves it out."""
-        return not is_on(self.root.get("show"), default=True)
+        return self.root.get("show") in _FALSE
 
     @property
     def layout(self) -> str:

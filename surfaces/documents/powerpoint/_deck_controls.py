@@ -202,7 +202,7 @@ def slide_lines(slide: Slide) -> Iterator[str]:
         if shape.kind != "title" or shape.is_empty:
             yield f"[{shape.id}]{_empty_words(shape)}"
             yield from shape_lines(shape)
-    yield from footer_lines(slide)
+    yield from _footer_lines(slide)
     if notes := notes_of(slide):
         yield "[notes]"
         yield notes
@@ -210,8 +210,7 @@ def slide_lines(slide: Slide) -> Iterator[str]:
         yield f"[comment of {comment.author or 'unknown'}] {comment.text}"
 
 
-def footer_lines(slide: Slide) -> Iterator[str]:
-    """Yield the text of a slide's footer."""
+def _footer_lines(slide: Slide) -> Iterator[str]:
     footer = footers_of(slide).get("ftr")
     texts = [text.text or "" for text in footer.iter("{*}t")] if footer is not None else []
     if "".join(texts).strip():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from callboard.surfaces.documents._tables import same_words, short, single_match
+from callboard.surfaces.documents._tables import has_header, same_words, short, single_match
 from callboard.surfaces.documents.powerpoint._chart_numbers import chart_title
 from callboard.surfaces.documents.powerpoint._deck_controls import shape_lines, slide_name
 from callboard.surfaces.documents.powerpoint._shapes import shapes_of, title_of
@@ -55,7 +55,9 @@ def find_slide_table(file: DeckFile, part: str) -> Element:
         ToolError: If none fits, or several.
     """
     tables = [shape for slide in file.slides() for shape in shapes_of(slide) if shape.table is not None]
-    matches = [shape for shape in tables if not part or _is_called(shape.slide, part) or _has_header(shape, part)]
+    matches = [
+        shape for shape in tables if not part or _is_called(shape.slide, part) or has_header(_header(shape), part)
+    ]
     return single_match(matches, part, "table", tables, _shape_words).table
 
 
@@ -78,11 +80,6 @@ def _title(shape: SlideShape) -> str:
 
 def _header(shape: SlideShape) -> list[str]:
     return next(iter(grid_of(shape.table).texts), [])
-
-
-def _has_header(shape: SlideShape, part: str) -> bool:
-    header = _header(shape)
-    return any(same_words(part, text) for text in (" | ".join(header), short(" | ".join(header)), *header))
 
 
 def _slide_words(slide: Slide) -> str:

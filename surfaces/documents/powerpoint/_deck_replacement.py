@@ -56,6 +56,7 @@ class DeckReplacement:
                     self.slides.add(slide.number)
         if elements is None:
             self._count_elsewhere(slide)
+        self.skip_counts = +self.skip_counts
 
     def _apply(self, paragraph: Element, *, counted: bool) -> bool:
         pieces = pieces_of(paragraph)
@@ -102,4 +103,3 @@ class DeckReplacement:
             text for facts in slide.root.iter(p("cNvPr")) for name in ("title", "descr") if (text := facts.get(name))
         ]
         self.skip_counts["alternative texts"] += sum(len(self.pattern.findall(text)) for text in texts)
-        self.skip_counts = +self.skip_counts

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from callboard.messages import Control, Effect, Hazard
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.documents._find_text import find_pattern, variants_in
+from callboard.surfaces.documents._find_text import find_pattern, no_match_error, variants_in
 from callboard.surfaces.documents._formats import Limit, Offset, part_of
 from callboard.surfaces.documents._package import local
-from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, nearest
+from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean
 from callboard.surfaces.documents.powerpoint import _deck_controls as controls
 from callboard.surfaces.documents.powerpoint import _slide_list as slides
 from callboard.surfaces.documents.powerpoint._animations import paragraph_count, remove_animations
@@ -185,18 +185,12 @@ class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools, SlideViewTo
             control = controls.find(file, control_id, control_name) if control_id else None
             for slide in file.slides() if control is None else [control.slide]:
                 replacement.apply_to(slide, [control.shape.element] if control and control.shape else None)
-            skip_notes = [f"{count} in {place}" for place, count in (+replacement.skip_counts).items()]
             if not replacement.count:
                 words = {word for paragraph in replacement.texts for word in paragraph.split()}
-                explanation = (
-                    f"stands only in {', '.join(+replacement.skip_counts)}" if skip_notes else "does not occur there"
-                )
-                suggestion = "" if skip_notes else nearest(find_text, words)
-                msg = f"{find_text!r} {explanation}; nothing was replaced{suggestion}"
-                raise ToolError(msg)
+                raise no_match_error(find_text, ", ".join(replacement.skip_counts), words)
             answer: Answer = {"replaced": replacement.count, "slides": [*sorted(replacement.slides)]}
             notes = {
-                "not_replaced": skip_notes,
+                "not_replaced": [f"{count} in {skipped}" for skipped, count in replacement.skip_counts.items()],
                 "also_matched": variants_in(replacement.matches, text),
                 "links_keep_their_targets": replacement.links,
                 "overflow": _overflows(file, replacement.slides),

@@ -45,7 +45,9 @@ _DATE = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FIXED_DATE = b"2000-01-01T00:00:00Z"
 
 
-def add_chart(slide: Slide, kind: SlideChartType, numbers: ChartNumbers, frame: Frame, number: int) -> Element:
+def add_chart(
+    slide: Slide, kind: SlideChartType, numbers: ChartNumbers, frame: Frame, number: int, *, title: str
+) -> Element:
     """Add the parts of a chart; return its frame for the slide.
 
     Args:
@@ -54,6 +56,7 @@ def add_chart(slide: Slide, kind: SlideChartType, numbers: ChartNumbers, frame: 
         numbers: Its data.
         frame: Its place.
         number: The number of the shape.
+        title: Its title; empty for none.
     """
     data = numbers.for_chart(scatter=kind == "scatter")
     from pptx.chart.xmlwriter import ChartXmlWriter
@@ -64,6 +67,7 @@ def add_chart(slide: Slide, kind: SlideChartType, numbers: ChartNumbers, frame: 
     if kind == "scatter":
         _show_points(root)
     _style(root, kind, legend=len(numbers.series) > 1 or kind in {"pie", "doughnut"})
+    set_chart_title(root, title)
     package = slide.file.package
     part = package.free_name("ppt/charts/chart{}.xml")
     package.add(part, root, _CHART_TYPE)

@@ -10,7 +10,7 @@ from lxml import etree
 
 from callboard.surfaces.documents._package import R_ID, Element, local
 from callboard.surfaces.documents.powerpoint import _deck as deck
-from callboard.surfaces.documents.powerpoint._deck import SLIDE_TYPE, a, is_on, p, parse_xml, path
+from callboard.surfaces.documents.powerpoint._deck import SLIDE_TYPE, a, p, parse_xml, path
 from callboard.surfaces.documents.powerpoint._part_copies import copy_linked
 from callboard.surfaces.documents.powerpoint._shapes import (
     FOOTERS,
@@ -193,7 +193,7 @@ def count_slides(file: DeckFile) -> None:
     slides = file.slides()
     counts = {
         "Slides": len(slides),
-        "HiddenSlides": sum(not is_on(slide.root.get("show"), default=True) for slide in slides),
+        "HiddenSlides": sum(slide.hidden for slide in slides),
         "Notes": sum(bool(file.package.related(slide.part, "notesSlide")) for slide in slides),
     }
     for part in file.package.related("", "extended-properties"):

@@ -90,12 +90,8 @@ class SlideObjectTools(PowerPointEditor):
             slide, placeholder = target_of(file, control_id, control_name, "chart")
             frame = frame_for(slide, place, placeholder)
             slide.edit()
-            element = add_chart(slide, type, numbers, frame, next_shape_id(slide))
+            element = add_chart(slide, type, numbers, frame, next_shape_id(slide), title=clean(title))
             put_frame(slide, element, placeholder)
-            (part,) = [
-                link.target for link in file.package.relationships(slide.part) if link.id == _chart_link(element)
-            ]
-            set_chart_title(file.package.edit(part), clean(title))
             return file.answers(shape_answer(slide, element) | totals)
 
     @tool(effect=Effect.IDEMPOTENT, roots=POWERPOINT, controls=CHART)
@@ -153,7 +149,7 @@ class SlideObjectTools(PowerPointEditor):
         """
         picture = self._workspace.read(path)
         data, size = pictures.upright_picture(picture)
-        cut = _crop(crop) or (0.0, 0.0, 0.0, 0.0)
+        cut = _crop(crop)
         cropped = pictures.cropped_size(size, cut)
         with self._editing(document) as file:
             slide, placeholder = target_of(file, control_id, control_name, "picture")
@@ -204,7 +200,7 @@ class SlideObjectTools(PowerPointEditor):
             if alternative_text is not None:
                 shape.facts.set("descr", clean(alternative_text))
             if crop is not None:
-                pictures.set_crop(shape.element, _crop(crop) or (0.0, 0.0, 0.0, 0.0))
+                pictures.set_crop(shape.element, _crop(crop))
             return file.answers(shape_answer(shape.slide, shape.element))
 
 
@@ -233,23 +229,19 @@ def _chart_table(
     return [header[number] for number in indexes], [[row[number] for number in indexes] for row in drawn_rows], note
 
 
-def _crop(crop: list[float]) -> pictures.Crop | None:
-    """Return the four sides of a crop.
+def _crop(crop: list[float]) -> pictures.Crop:
+    """Return the four sides of a crop; zeros for an empty one.
 
     Raises:
         ToolError: If there are fewer.
     """
     if not crop:
-        return None
+        return 0.0, 0.0, 0.0, 0.0
     if len(crop) != 4:
         msg = f"the crop {crop} is none; give the percent for the left, top, right and bottom, such as 10, 0, 10, 0"
         raise ToolError(msg)
     left, top, right, bottom = crop
     return left, top, right, bottom
-
-
-def _chart_link(element: Element) -> str:
-    return next(str(value) for name, value in next(element.iter("{*}chart")).items() if name.endswith("}id"))
 
 
 def _place(shape: SlideShape, frame: Frame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -102,7 +103,7 @@ def contained(size: tuple[int, int], frame: Frame) -> Frame:
     scale = min(frame.width / size[0], frame.height / size[1])
     width, height = round(size[0] * scale), round(size[1] * scale)
     left, top = frame.left + (frame.width - width) // 2, frame.top + (frame.height - height) // 2
-    return frame.__class__(left, top, width, height)
+    return replace(frame, left=left, top=top, width=width, height=height)
 
 
 def filling_crop(size: tuple[int, int], frame: Frame) -> Crop:
@@ -152,10 +153,15 @@ def set_crop(picture: Element, crop: Crop) -> None:
 
 def unused_links(slide: Slide, element: Element) -> list[str]:
     """List the slide's links that only a removed shape used."""
-    used_links = {value for other in slide.root.iter(etree.Element) for name, value in _links_in(other)}
-    return [value for other in element.iter(etree.Element) for _, value in _links_in(other) if value not in used_links]
+    used_links = set(_links_in(slide.root))
+    return [link for link in _links_in(element) if link not in used_links]
 
 
-def _links_in(element: Element) -> list[tuple[str, str]]:
+def _links_in(root: Element) -> list[str]:
     prefix = R_ID.removesuffix("id")
-    return [(name, value) for name, value in element.attrib.items() if name.startswith(prefix)]
+    return [
+        value
+        for element in root.iter(etree.Element)
+        for name, value in element.attrib.items()
+        if name.startswith(prefix)
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -10,7 +10,17 @@ from callboard.messages import Effect, Hazard
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats  # noqa: TC001 - tools' types are read at run time
 from callboard.surfaces.documents._grids import answer_of, decimals_of
-from callboard.surfaces.documents._tables import Answer, Cell, ControlId, ControlName, Document, width_of
+from callboard.surfaces.documents._tables import (
+    Answer,
+    Cell,
+    ControlId,
+    ControlName,
+    Document,
+    LineNumbers,
+    NewRows,
+    text_of_value,
+    width_of,
+)
 from callboard.surfaces.documents.powerpoint import _slide_tables as tables
 from callboard.surfaces.documents.powerpoint._deck_controls import find
 from callboard.surfaces.documents.powerpoint._deck_editor import (
@@ -30,9 +40,6 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._package import Element
     from callboard.surfaces.documents.powerpoint._deck import DeckFile
     from callboard.surfaces.documents.powerpoint._shapes import SlideShape
-
-Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")]
-Numbers: TypeAlias = tuple[Annotated[int, Field(ge=1)], ...]
 
 
 class SlideTableTools(PowerPointEditor):
@@ -69,7 +76,7 @@ class SlideTableTools(PowerPointEditor):
             str, Field(description="The id of a slide, such as slide-3, or of an empty placeholder.")
         ],
         header: Annotated[list[str], Field(description="The texts of the header row; empty for no header.")],
-        rows: Rows,
+        rows: NewRows,
         *,
         place: Place = [],  # noqa: B006 - read only
         control_name: ControlName = "",
@@ -86,7 +93,7 @@ class SlideTableTools(PowerPointEditor):
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, controls=TABLE)
     def append_rows(
-        self, document: Document, control_id: ControlId, rows: Rows, *, control_name: ControlName = ""
+        self, document: Document, control_id: ControlId, rows: NewRows, *, control_name: ControlName = ""
     ) -> Answer:
         """Append rows to a table, formatted like its last row.
 
@@ -117,7 +124,7 @@ class SlideTableTools(PowerPointEditor):
             grid = tables.grid_of(table)
             mark = decimals_of(grid.texts, [column - 1])[column - 1]
             shape.slide.edit()
-            tables.write_cell(grid, row - 1, column - 1, tables.text_of_value(value, mark))
+            tables.write_cell(grid, row - 1, column - 1, text_of_value(value, mark))
             return file.answers({**shape_answer(shape.slide, shape.element), "row": row, "column": column})
 
     @tool(effect=Effect.ONCE, roots=POWERPOINT, controls=TABLE, hazards=[Hazard.DELETES])
@@ -127,8 +134,8 @@ class SlideTableTools(PowerPointEditor):
         control_id: ControlId,
         *,
         control_name: ControlName = "",
-        rows: Annotated[Numbers, Field(description="The rows to delete, from 1; the header counts.")] = (),
-        columns: Annotated[Numbers, Field(description="The columns to delete, from 1.")] = (),
+        rows: Annotated[LineNumbers, Field(description="The rows to delete, from 1; the header counts.")] = (),
+        columns: Annotated[LineNumbers, Field(description="The columns to delete, from 1.")] = (),
     ) -> Answer:
         """Delete rows or columns of a table; the rest stays."""
         if not rows and not columns:
@@ -138,10 +145,8 @@ class SlideTableTools(PowerPointEditor):
             shape, table = _table(file, control_id, control_name)
             shape.slide.edit()
             tables.delete_lines(shape.element, table, {row - 1 for row in rows}, {column - 1 for column in columns})
-            grid = tables.grid_of(table)
-            return file.answers(
-                {"control_id": control_id, "rows_left": len(grid.texts), "columns_left": len(grid.texts[0])}
-            )
+            rows_left, columns_left = tables.grid_of(table).size
+            return file.answers({"control_id": control_id, "rows_left": rows_left, "columns_left": columns_left})
 
 
 def _table(file: DeckFile, control_id: str, control_name: str) -> tuple[SlideShape, Element]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -11,7 +12,7 @@ from lxml import etree
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._grids import Grid, decimals_of, padded, row_to_continue
 from callboard.surfaces.documents._package import Element, local
-from callboard.surfaces.documents._tables import clean
+from callboard.surfaces.documents._tables import text_of_value
 from callboard.surfaces.documents.powerpoint._deck import DRAWING, a, p, parse_xml, path
 from callboard.surfaces.documents.powerpoint._graphic_frames import graphic_frame
 from callboard.surfaces.documents.powerpoint._shapes import next_shape_id
@@ -58,13 +59,6 @@ def cell_text(cell: Element) -> str:
     return "\n".join(map(paragraph_text, cell.iterfind(f"{a('txBody')}/{a('p')}"))).strip()
 
 
-def text_of_value(value: Cell, decimal: str = ".") -> str:
-    """Format a value as a cell's text; None is empty."""
-    if isinstance(value, float):
-        return str(value).replace(".", decimal)
-    return "" if value is None else clean(str(value))
-
-
 def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
     """Write a cell's text, in the format of its present text.
 
@@ -73,13 +67,7 @@ def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
     Raises:
         ToolError: If the cell does not exist, lies within a merged one, or holds more than text.
     """
-    if row >= len(grid.texts) or column >= len(grid.texts[0]):
-        msg = f"the table has {len(grid.texts)} rows and {len(grid.texts[0]) if grid.texts else 0} columns"
-        raise ToolError(msg)
-    cell = grid.cells.get((row, column))
-    if cell is None:
-        msg = f"row {row + 1}, column {column + 1} lies within a merged cell; write to that cell's top left corner"
-        raise ToolError(msg)
+    cell = grid.cell(row, column)
     body = cell.find(a("txBody"))
     if body is None:
         body = parse_xml("<a:txBody><a:bodyPr/><a:lstStyle/><a:p/></a:txBody>")
@@ -129,14 +117,7 @@ def delete_lines(frame: Element, table: Element, rows: set[int], columns: set[in
             reach into a line that stays.
     """
     grid = grid_of(table)
-    height, width = len(grid.texts), len(grid.texts[0]) if grid.texts else 0
-    for numbers, size, kind in ((rows, height, "row"), (columns, width, "column")):
-        if wrong_numbers := sorted(number + 1 for number in numbers if number >= size):
-            msg = f"the table has no {kind} {wrong_numbers[0]}; it has {height} rows and {width} columns"
-            raise ToolError(msg)
-        if size and len(numbers) == size:
-            msg = f"these are all {kind}s of the table; delete the whole table with delete_control instead"
-            raise ToolError(msg)
+    grid.check_deletion(rows, columns)
     for row, column, row_count, column_count in grid.merged:
         spans = (rows, range(row, row + row_count)), (columns, range(column, column + column_count))
         is_whole = any(numbers.issuperset(span) for numbers, span in spans)
@@ -200,7 +181,7 @@ def make_table(slide: Slide, header: list[str], rows: list[list[Cell]], frame: F
     row_height = min(_ROW_HEIGHT, max(1, frame.height // len(lines)))
     shape = graphic_frame(
         f'<a:graphicData uri="{_URI}"><a:tbl><a:tblPr bandRow="1"/><a:tblGrid/></a:tbl></a:graphicData>',
-        frame.__class__(frame.left, frame.top, frame.width, row_height * len(lines)),
+        replace(frame, height=row_height * len(lines)),
         number,
         f"Table {number}",
     )

@@ -112,9 +112,9 @@ def _deck_styles(slide: Slide, mark: Element | None) -> Iterator[Element]:
 
 def _looks(paragraph: Element, styles: list[Element]) -> _Looks:
     level = f"lvl{level_of(paragraph) + 1}pPr"
-    inherited = [properties for style in styles if (properties := style.find(a(level))) is not None]
-    own = paragraph.find(a("pPr"))
-    nearest_first = inherited if own is None else [own, *inherited]
+    inherited = [settings for style in styles if (settings := style.find(a(level))) is not None]
+    properties = paragraph.find(a("pPr"))
+    nearest_first = inherited if properties is None else [properties, *inherited]
     sizes = [run.get("sz") for run in paragraph.iterfind(path("a:r", "a:rPr")) if run.get("sz")]
     sizes += [font.get("sz") for style in inherited if (font := style.find(a("defRPr"))) is not None and font.get("sz")]
     size = int(sizes[0]) / 100 if sizes and sizes[0].isdigit() else _SIZE / 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -10,7 +10,17 @@ from callboard.messages import Effect, Hazard
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats  # noqa: TC001 - tools' types are read at run time
 from callboard.surfaces.documents._grids import answer_of, decimals_of
-from callboard.surfaces.documents._tables import Answer, Cell, ControlId, ControlName, Document, width_of
+from callboard.surfaces.documents._tables import (
+    Answer,
+    Cell,
+    ControlId,
+    ControlName,
+    Document,
+    LineNumbers,
+    NewRows,
+    text_of_value,
+    width_of,
+)
 from callboard.surfaces.documents.word import _document_tables as tables
 from callboard.surfaces.documents.word import _paragraph_edits as edit
 from callboard.surfaces.documents.word._document_editor import (
@@ -27,9 +37,6 @@ from callboard.surfaces.documents.word._text_sources import check_own_text, chec
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
-
-Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")]
-Numbers: TypeAlias = tuple[Annotated[int, Field(ge=1)], ...]
 
 
 class WordTableTools(WordEditor):
@@ -64,7 +71,7 @@ class WordTableTools(WordEditor):
         self,
         document: Document,
         header: Annotated[list[str], Field(description="The texts of the header row; empty for no header.")],
-        rows: Rows,
+        rows: NewRows,
         *,
         control_id: ControlId = "",
         control_name: ControlName = "",
@@ -85,7 +92,7 @@ class WordTableTools(WordEditor):
 
     @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE)
     def append_rows(
-        self, document: Document, control_id: ControlId, rows: Rows, *, control_name: ControlName = ""
+        self, document: Document, control_id: ControlId, rows: NewRows, *, control_name: ControlName = ""
     ) -> Answer:
         """Append rows to a table, formatted like its last row.
 
@@ -116,7 +123,7 @@ class WordTableTools(WordEditor):
             if (cell := grid.cells.get((row - 1, column - 1))) is not None:
                 check_own_text(cell, file.package.tree(file.package.main))
             mark = decimals_of(grid.texts, [column - 1])[column - 1]
-            tables.write_cell(grid, row - 1, column - 1, tables.text_of(value, mark))
+            tables.write_cell(grid, row - 1, column - 1, text_of_value(value, mark))
             return file.answers({"control_id": control_id, "row": row, "column": column})
 
     @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE, hazards=[Hazard.DELETES])
@@ -126,8 +133,8 @@ class WordTableTools(WordEditor):
         control_id: ControlId,
         *,
         control_name: ControlName = "",
-        rows: Annotated[Numbers, Field(description="The rows to delete, from 1; the header counts.")] = (),
-        columns: Annotated[Numbers, Field(description="The columns to delete, from 1.")] = (),
+        rows: Annotated[LineNumbers, Field(description="The rows to delete, from 1; the header counts.")] = (),
+        columns: Annotated[LineNumbers, Field(description="The columns to delete, from 1.")] = (),
     ) -> Answer:
         """Delete rows or columns of a table; the rest stays."""
         if not rows and not columns:
@@ -138,7 +145,5 @@ class WordTableTools(WordEditor):
             for element in tables.lines_of(table, {row - 1 for row in rows}, {column - 1 for column in columns}):
                 check_removable(element, file.package.tree(file.package.main))
             tables.delete_lines(table, {row - 1 for row in rows}, {column - 1 for column in columns})
-            grid = tables.grid_of(table)
-            return file.answers(
-                {"control_id": control_id, "rows_left": len(grid.texts), "columns_left": len(grid.texts[0])}
-            )
+            rows_left, columns_left = tables.grid_of(table).size
+            return file.answers({"control_id": control_id, "rows_left": rows_left, "columns_left": columns_left})

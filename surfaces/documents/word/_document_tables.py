@@ -12,7 +12,7 @@ from docx.shared import Twips
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._grids import Grid, decimals_of, padded, row_to_continue
-from callboard.surfaces.documents._tables import clean
+from callboard.surfaces.documents._tables import text_of_value
 from callboard.surfaces.documents.word._document import paragraph_of, visible_text
 from callboard.surfaces.documents.word._paragraph_edits import keep_range_halves, set_text
 from callboard.surfaces.documents.word._text_sources import repeated_item, with_emptied_controls
@@ -84,13 +84,7 @@ def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
     Raises:
         ToolError: If the cell does not exist, lies within a merged one, or holds more than text.
     """
-    if row >= len(grid.texts) or column >= len(grid.texts[0]):
-        msg = f"the table has {len(grid.texts)} rows and {len(grid.texts[0]) if grid.texts else 0} columns"
-        raise ToolError(msg)
-    cell = grid.cells.get((row, column))
-    if cell is None:
-        msg = f"row {row + 1}, column {column + 1} lies within a merged cell; write to that cell's top left corner"
-        raise ToolError(msg)
+    cell = grid.cell(row, column)
     paragraphs = [paragraph_of(element) for element in _iter_children(cell, qn("w:p"))]
     if cell.find(qn("w:tbl")) is not None or not paragraphs:
         msg = f"row {row + 1}, column {column + 1} holds another table; its text can't be set"
@@ -121,7 +115,7 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> list[str]:
     new_grid, marks = grid_of(table), decimals_of(grid.texts, range(len(grid.texts[0])))
     for offset, row in enumerate(rows, start=last + 1):
         for column, value in enumerate(row):
-            write_cell(new_grid, offset, column, text_of(value, marks[column]))
+            write_cell(new_grid, offset, column, text_of_value(value, marks[column]))
     return totals
 
 
@@ -135,14 +129,7 @@ def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
             reach into a row that stays.
     """
     grid = grid_of(table)
-    height, width = len(grid.texts), len(grid.texts[0]) if grid.texts else 0
-    for numbers, size, kind in ((rows, height, "row"), (columns, width, "column")):
-        if wrong := sorted(number + 1 for number in numbers if number >= size):
-            msg = f"the table has no {kind} {wrong[0]}; it has {height} rows and {width} columns"
-            raise ToolError(msg)
-        if size and len(numbers) == size:
-            msg = f"these are all {kind}s of the table; delete the whole table with delete_control instead"
-            raise ToolError(msg)
+    grid.check_deletion(rows, columns)
     for row, column, row_count, column_count in grid.merged:
         stays = not columns.issuperset(range(column, column + column_count))
         if row in rows and stays and not rows.issuperset(range(row, row + row_count)):
@@ -182,19 +169,12 @@ def make_table(file: WordFile, header: list[str], rows: list[list[Cell]], style:
         _draw_borders(table)
     for number, (row, line) in enumerate(zip(table.tr_lst, lines, strict=True)):
         for cell, value in zip(row.tc_lst, line, strict=True):
-            run = paragraph_of(cell.p_lst[0]).add_run(text_of(value))
+            run = paragraph_of(cell.p_lst[0]).add_run(text_of_value(value))
             if header and not number:
                 run.bold = True
     if header:
         table.tr_lst[0].get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # python-docx has no name for it
     return table
-
-
-def text_of(value: Cell, decimal: str = ".") -> str:
-    """Format a value as a cell's text; None is empty."""
-    if isinstance(value, float):
-        return str(value).replace(".", decimal)
-    return "" if value is None else clean(str(value))
 
 
 def rows_of(table: Table) -> list[BaseOxmlElement]:

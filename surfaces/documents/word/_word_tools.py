@@ -11,9 +11,9 @@ from pydantic import Field
 
 from callboard.messages import Control, Effect, Hazard
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.documents._find_text import find_pattern, variants_in
+from callboard.surfaces.documents._find_text import find_pattern, no_match_error, variants_in
 from callboard.surfaces.documents._formats import Limit, Offset, part_of
-from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, Text, clean, nearest
+from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, Text, clean
 from callboard.surfaces.documents.word import _paragraph_edits as edit
 from callboard.surfaces.documents.word._document import empty_document, visible_text
 from callboard.surfaces.documents.word._document_editor import (
@@ -199,17 +199,12 @@ class WordTools(WordTableTools, WordFormatTools):
             else:
                 for paragraph in paragraphs:
                     replacement.apply(paragraph)
-            skip_notes = [f"{count} in {reason}" for reason, count in replacement.skip_counts.items()]
-            reasons = "; ".join(replacement.skip_counts)
             if not replacement.count:
                 words = {word for paragraph in paragraphs for word in visible_text(paragraph).split()}
-                explanation = f"stands only in {reasons}" if skip_notes else "does not occur there"
-                suggestion = "" if skip_notes else nearest(find_text, words)
-                msg = f"{find_text!r} {explanation}; nothing was replaced{suggestion}"
-                raise ToolError(msg)
+                raise no_match_error(find_text, "; ".join(replacement.skip_counts), words)
             answer: Answer = {"replaced": replacement.count}
             notes = {
-                "not_replaced": skip_notes,
+                "not_replaced": [f"{count} in {reason}" for reason, count in replacement.skip_counts.items()],
                 "also_matched": variants_in(replacement.matches, text),
                 "links_keep_their_targets": replacement.links,
             }

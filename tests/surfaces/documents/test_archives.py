@@ -43,8 +43,10 @@ FILES = {"a.txt": b"one", "sub/b.bin": bytes(range(256)) * 40, "sub/deep/Ünïco
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_files_of_an_archive_are_listed_and_extracted(workspace: Path, call: Call, method: int) -> None:
     zipped(workspace / "a.zip", FILES, method)
-    listed = call("list_archive", path="a.zip")
-    assert [(each["path"], each["bytes"]) for each in listed["files"]] == [(name, len(FILES[name])) for name in FILES]
+    answer = call("list_archive", path="a.zip")
+    assert [(entry["path"], entry["bytes"]) for entry in answer["files"]] == [
+        (name, len(FILES[name])) for name in FILES
+    ]
     answer = call("extract_archive", path="a.zip", folder="new/out")
     assert answer["files"] == [f"new/out/{name}" for name in FILES]
     assert tree(workspace / "new" / "out") == FILES
@@ -132,7 +134,7 @@ def test_links_hidden_files_and_unreadable_entries_are_left_out(workspace: Path,
         archive.writestr("packed", b"x" * 99, zipfile.ZIP_LZMA)
     answer = call("extract_archive", path="a.zip", folder="out")
     assert answer["files"] == ["out/script.sh"]
-    assert {each["path"]: each["not_extracted_because"].split()[-1] for each in answer["left_out"]} == {
+    assert {entry["path"]: entry["not_extracted_because"].split()[-1] for entry in answer["left_out"]} == {
         "link": "device", "device": "device", "pipe": "device", "__MACOSX/._a": "unusable", ".profile": "unusable",
         "packed": "read",
     }  # fmt: skip
@@ -215,7 +217,7 @@ def test_damaged_and_protected_archives_are_told(workspace: Path, call: Call) ->
         call("list_archive", path="none.zip")
     assert not (workspace / "out").exists()
     answer = call("extract_archive", path="protected.zip", folder="out")
-    assert [each["not_extracted_because"] for each in answer["left_out"]] == ["it is protected with a password"]
+    assert [entry["not_extracted_because"] for entry in answer["left_out"]] == ["it is protected with a password"]
 
 
 @pytest.mark.parametrize("done", range(len(FILES) + 1))

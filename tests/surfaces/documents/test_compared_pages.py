@@ -35,11 +35,11 @@ def report(changed_line: int = -1, *, lines: int = LINES) -> bytes:
 
 def picture(color: str = "white", spot: tuple[int, int, int, int] | None = None, kind: str = "PNG") -> bytes:
     """Make a picture with a spot."""
-    drawn = Image.new("RGB", (200, 100), color)
+    picture = Image.new("RGB", (200, 100), color)
     if spot is not None:
-        drawn.paste("blue", spot)
+        picture.paste("blue", spot)
     out = io.BytesIO()
-    drawn.save(out, kind)
+    picture.save(out, kind)
     return out.getvalue()
 
 

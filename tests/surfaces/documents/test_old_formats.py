@@ -1,4 +1,4 @@
-"""Files of older formats: read through a converted copy, saved in the present format, and never changed."""
+"""Files of older formats: read as converted copies, never changed."""
 
 from __future__ import annotations
 

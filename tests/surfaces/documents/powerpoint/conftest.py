@@ -32,4 +32,6 @@ def deck(workspace: Path, sample_deck: bytes) -> Path:
 @pytest.fixture
 def titles(call: Callable[..., object]) -> Callable[[], list[str]]:
     """List the names of the deck's slides in order."""
-    return lambda: [each["name"] for each in call("get_controls", "deck.pptx")["controls"] if each["kind"] == "slide"]
+    return lambda: [
+        control["name"] for control in call("get_controls", "deck.pptx")["controls"] if control["kind"] == "slide"
+    ]

@@ -31,7 +31,7 @@ PRESENTATION = "http://schemas.openxmlformats.org/presentationml/2006/main"
 
 def controls(call: Call) -> dict[str, dict[str, Any]]:
     """List the controls by id."""
-    return {each["id"]: each for each in call("get_controls", DECK)["controls"]}
+    return {control["id"]: control for control in call("get_controls", DECK)["controls"]}
 
 
 def opened(path: Path) -> Any:
@@ -43,7 +43,7 @@ def opened(path: Path) -> Any:
 
 
 def test_slides_and_their_shapes_are_controls(deck: Path, call: Call) -> None:
-    assert {each: control["name"] for each, control in controls(call).items()} == {
+    assert {control_id: control["name"] for control_id, control in controls(call).items()} == {
         "slide-1": "Report 2026",
         "slide-1-title-1": "Report 2026",
         "slide-1-text-1": "Sales and costs",
@@ -63,12 +63,19 @@ def test_slides_and_their_shapes_are_controls(deck: Path, call: Call) -> None:
 
 
 def test_details_tell_layouts_notes_tables_and_places(deck: Path, call: Call) -> None:
-    seen = controls(call)
-    assert seen["slide-1"]["detail"] == {"layout": "Title Slide", "notes": 22}
-    assert seen["slide-2-text-1"]["detail"] == {"placeholder": "content", "lines": 2, "place": "5, 23, 90, 66"}
-    assert seen["slide-3-table-1"]["detail"]["first_rows"] == {"2": ["North", "1.5", "2"], "3": ["Total", "1.5", "2"]}
-    assert seen["slide-4-chart-1"]["detail"]["type"] == "bar"
-    assert seen["slide-5-picture-1"]["detail"]["alternative_text"] is True
+    controls_by_id = controls(call)
+    assert controls_by_id["slide-1"]["detail"] == {"layout": "Title Slide", "notes": 22}
+    assert controls_by_id["slide-2-text-1"]["detail"] == {
+        "placeholder": "content",
+        "lines": 2,
+        "place": "5, 23, 90, 66",
+    }
+    assert controls_by_id["slide-3-table-1"]["detail"]["first_rows"] == {
+        "2": ["North", "1.5", "2"],
+        "3": ["Total", "1.5", "2"],
+    }
+    assert controls_by_id["slide-4-chart-1"]["detail"]["type"] == "bar"
+    assert controls_by_id["slide-5-picture-1"]["detail"]["alternative_text"] is True
 
 
 def test_a_look_lists_the_slides_and_the_layouts(deck: Path, call: Call) -> None:
@@ -85,9 +92,9 @@ def test_a_large_deck_shows_all_slides_first(workspace: Path, call: Call) -> Non
     for number in range(1, 151):
         deck.slides.add_slide(deck.slide_layouts[1]).shapes.title.text = f"Part {number}"
     deck.save(str(workspace / DECK))
-    seen = call("get_controls", DECK)
-    assert (len(seen["controls"]), seen["left_out"]) == (400, 50)
-    assert [each["id"] for each in seen["controls"][148:152]] == [
+    answer = call("get_controls", DECK)
+    assert (len(answer["controls"]), answer["left_out"]) == (400, 50)
+    assert [control["id"] for control in answer["controls"][148:152]] == [
         "slide-149",
         "slide-150",
         "slide-1-title-1",
@@ -99,9 +106,9 @@ def test_a_large_deck_shows_all_slides_first(workspace: Path, call: Call) -> Non
 
 
 def test_text_is_read_whole_by_slides_and_by_control(deck: Path, call: Call) -> None:
-    whole = call("read_text", DECK)["text"]
-    assert "[slide-2-text-1]\nSales in spring\n  North\n" in whole
-    assert "Region\tQ1\tQ2" in whole
+    text = call("read_text", DECK)["text"]
+    assert "[slide-2-text-1]\nSales in spring\n  North\n" in text
+    assert "Region\tQ1\tQ2" in text
     assert call("read_text", DECK, control_id="slide-1")["text"] == (
         "# Slide 1: Report 2026 (Title Slide)\n[slide-1-text-1]\nSales and costs\n[notes]\nWelcome all.\nBe brief."
     )
@@ -235,10 +242,10 @@ def test_text_on_a_slide_becomes_a_box_at_a_free_place(deck: Path, call: Call) -
 
 
 def test_text_with_a_link_is_not_written_over(deck: Path, call: Call) -> None:
-    made = opened(deck)
-    run = made.slides[1].placeholders[1].text_frame.paragraphs[0].runs[0]
+    presentation = opened(deck)
+    run = presentation.slides[1].placeholders[1].text_frame.paragraphs[0].runs[0]
     run.hyperlink.address = "https://example.com"
-    made.save(str(deck))
+    presentation.save(str(deck))
     with pytest.raises(ToolError, match="it holds a link, which a new text would remove"):
         call("write_text", DECK, control_id="slide-2-text-1", lines=["x"])
     answer = call("replace_text", DECK, find_text="Sales in", new_text="Costs of")
@@ -292,10 +299,10 @@ def test_table_is_read_and_written_in_place(deck: Path, call: Call) -> None:
 
 
 def test_merged_cells_shrink_or_refuse(deck: Path, call: Call) -> None:
-    made = opened(deck)
-    table = made.slides[2].shapes[1].table
+    presentation = opened(deck)
+    table = presentation.slides[2].shapes[1].table
     table.cell(1, 0).merge(table.cell(2, 1))
-    made.save(str(deck))
+    presentation.save(str(deck))
     merged = {"row": 1, "column": 1, "rows": 2, "columns": 2}
     assert call("read_table", DECK, control_id="slide-3-table-1")["merged"] == [merged]
     with pytest.raises(ToolError, match="lies within a merged cell"):
@@ -362,15 +369,15 @@ def test_chart_draws_some_columns_and_no_totals(deck: Path, call: Call) -> None:
 
 
 def test_new_data_keep_the_looks_of_a_chart(deck: Path, call: Call) -> None:
-    made = opened(deck)
-    series = made.slides[3].shapes[1].chart.plots[0].series[0]
+    presentation = opened(deck)
+    series = presentation.slides[3].shapes[1].chart.plots[0].series[0]
     series.format.fill.solid()
     series.format.fill.fore_color.rgb = pptx.dml.color.RGBColor(0xFF, 0, 0)
-    made.save(str(deck))
+    presentation.save(str(deck))
     rows = [["Q1", 1, 2], ["Q2", None, 3], ["Q3", 4, 5]]
     call("write_chart", DECK, control_id="slide-4-chart-1", header=["", "Sales", "Costs"], rows=rows)
     chart = opened(deck).slides[3].shapes[1].chart
-    assert [list(each.values) for each in chart.plots[0].series] == [[1, None, 4], [2, 3, 5]]
+    assert [list(series.values) for series in chart.plots[0].series] == [[1, None, 4], [2, 3, 5]]
     assert str(chart.plots[0].series[0].format.fill.fore_color.rgb) == "FF0000"
     assert chart.plots[0].series[1].format.fill.type is None  # a color of its own, by the theme
     book = openpyxl.load_workbook(io.BytesIO(chart.part.chart_workbook.xlsx_part.blob))
@@ -379,10 +386,10 @@ def test_new_data_keep_the_looks_of_a_chart(deck: Path, call: Call) -> None:
 
 def test_workbook_that_charts_share_stays_with_the_others(deck: Path, call: Call) -> None:
     call("duplicate_slide", DECK, control_id="slide-4")
-    made = opened(deck)
-    first, second = (made.slides[number].shapes[1].chart.part for number in (3, 4))
+    presentation = opened(deck)
+    first, second = (presentation.slides[number].shapes[1].chart.part for number in (3, 4))
     second.rels["rId1"]._target = first.chart_workbook.xlsx_part
-    made.save(str(deck))
+    presentation.save(str(deck))
     call("get_controls", DECK)
     call("write_chart", DECK, control_id="slide-5-chart-1", header=["", "Costs"], rows=[["Q1", 9]])
     books = [
@@ -462,12 +469,12 @@ def test_saved_copy_has_the_kind_of_its_name(deck: Path, call: Call, workspace: 
 def test_libre_office_draws_slides_and_opens_what_was_edited(deck: Path, call: Call, surface: DocumentSurface) -> None:
     image = pytest.importorskip("PIL.Image")
     pdfplumber = pytest.importorskip("pdfplumber")
-    made = opened(deck)
-    box = made.slides[4].shapes.add_shape(1, 0, 0, made.slide_width, made.slide_height)
+    presentation = opened(deck)
+    box = presentation.slides[4].shapes.add_shape(1, 0, 0, presentation.slide_width, presentation.slide_height)
     box.fill.solid()
     box.fill.fore_color.rgb = pptx.dml.color.RGBColor(0, 0, 255)
-    made.slides[4]._element.set("show", "0")
-    made.save(str(deck))
+    presentation.slides[4]._element.set("show", "0")
+    presentation.save(str(deck))
     surface.open(None)
     try:
         guard = EffectGuard(Lease("here", 1))
@@ -483,19 +490,20 @@ def test_libre_office_draws_slides_and_opens_what_was_edited(deck: Path, call: C
         (pdf,) = LIBRE_OFFICE.convert([deck.read_bytes()], ".pptx", "pdf")
     finally:
         surface.close()
-    drawn = image.open(io.BytesIO(guard.pictures[0]))
-    assert (drawn.size, drawn.getpixel((480, 360))) == ((960, 720), (0, 0, 255))
+    picture = image.open(io.BytesIO(guard.pictures[0]))
+    assert (picture.size, picture.getpixel((480, 360))) == ((960, 720), (0, 0, 255))
     with pdfplumber.open(io.BytesIO(pdf)) as pages:
-        shown = [page.extract_text() for page in pages.pages]
+        page_texts = [page.extract_text() for page in pages.pages]
     assert [
-        words for words, text in zip(["Other words", "South", "Q1", "Q2"], shown, strict=True) if words not in text
+        words for words, text in zip(["Other words", "South", "Q1", "Q2"], page_texts, strict=True) if words not in text
     ] == []
 
 
 def test_new_deck_is_made_without_slides(workspace: Path, call: Call) -> None:
     call("create_document", path=DECK)
-    made = opened(workspace / DECK)
-    assert (len(made.slides), made.slide_width / made.slide_height) == (0, pytest.approx(16 / 9))
+    presentation = opened(workspace / DECK)
+    assert len(presentation.slides) == 0
+    assert presentation.slide_width / presentation.slide_height == pytest.approx(16 / 9)
     call("add_slide", DECK, title="First", layout="Title Slide")
     assert controls(call)["slide-1"]["name"] == "First"
     assert call("start_application", name="powerpoint").id == "Presentation1.pptx"
@@ -534,10 +542,10 @@ def test_checks_read_texts_tables_and_charts(deck: Path, call: Call) -> None:
 
 
 def test_protected_decks_are_only_read(deck: Path, call: Call) -> None:
-    made = opened(deck)
-    element = made.part._element
+    presentation = opened(deck)
+    element = presentation.part._element
     element.append(element.makeelement(f"{{{element.nsmap['p']}}}modifyVerifier"))
-    made.save(str(deck))
+    presentation.save(str(deck))
     assert call("get_window_info", DECK)["writable"] is False
     with pytest.raises(ToolError, match="it is protected against editing"):
         call("move_slide", DECK, control_id="slide-1", hidden=True)

@@ -108,20 +108,23 @@ def test_moved_slide_joins_the_section_there(deck: Path, call: Call, sample_deck
     call("move_slide", DECK, control_id="slide-1", number=4)
     assert sections_of(deck.read_bytes()) == [["257"], ["258", "259", "256", "260"]]
     controls = call("get_controls", DECK)["controls"]
-    assert [each["detail"]["section"] for each in controls if each["kind"] == "slide"] == ["First", *["Second"] * 4]
+    assert [control["detail"]["section"] for control in controls if control["kind"] == "slide"] == [
+        "First",
+        *["Second"] * 4,
+    ]
 
 
 def test_deleted_slide_leaves_no_part_and_no_link(deck: Path, call: Call, titles: Callable[[], list[str]]) -> None:
-    made = pptx.Presentation(str(deck))
-    box = made.slides[4].shapes[1]
-    box.click_action.target_slide = made.slides[3]
-    link = made.part._element.sldIdLst[3].rId
+    presentation = pptx.Presentation(str(deck))
+    box = presentation.slides[4].shapes[1]
+    box.click_action.target_slide = presentation.slides[3]
+    link = presentation.part._element.sldIdLst[3].rId
     shows = (
         f'<p:custShowLst xmlns:p="{P}" xmlns:r="{R}"><p:custShow name="Short" id="0"><p:sldLst><p:sld r:id="{link}"/>'
         "</p:sldLst></p:custShow></p:custShowLst>"
     )
-    made.part._element.find("{*}notesSz").addnext(etree.fromstring(shows))
-    made.save(str(deck))
+    presentation.part._element.find("{*}notesSz").addnext(etree.fromstring(shows))
+    presentation.save(str(deck))
     before = parts_of(deck.read_bytes())
     call("delete_control", DECK, control_id="slide-4")
     assert titles() == ["Report 2026", "Agenda", "Figures", "(no title)"]
@@ -161,7 +164,12 @@ def test_deleted_shape_takes_its_parts_along(deck: Path, call: Call) -> None:
 
 
 def animated(deck: Path, numbers: dict[str, str]) -> None:
-    """Give shapes of slide 2 an animation: each of a number and a range of paragraphs, or none."""
+    """Animate shapes of slide 2.
+
+    Args:
+        deck: The file.
+        numbers: A range of paragraphs, empty for the whole shape, by the number of the shape.
+    """
     steps = [
         '<p:par><p:cTn id="1" fill="hold"><p:childTnLst><p:set><p:cBhvr><p:cTn id="2"/><p:tgtEl>'
         f'<p:spTgt spid="{number}">'
@@ -173,9 +181,9 @@ def animated(deck: Path, numbers: dict[str, str]) -> None:
         f'<p:timing xmlns:p="{P}"><p:tnLst><p:par><p:cTn id="9"><p:childTnLst>{"".join(steps)}</p:childTnLst></p:cTn>'
         '</p:par></p:tnLst><p:bldLst><p:bldP spid="3" grpId="0"/></p:bldLst></p:timing>'
     )
-    made = pptx.Presentation(str(deck))
-    made.slides[1]._element.append(etree.fromstring(timing))
-    made.save(str(deck))
+    presentation = pptx.Presentation(str(deck))
+    presentation.slides[1]._element.append(etree.fromstring(timing))
+    presentation.save(str(deck))
 
 
 def test_animations_of_deleted_shapes_and_paragraphs_go(deck: Path, call: Call) -> None:
@@ -192,10 +200,10 @@ def test_animations_of_deleted_shapes_and_paragraphs_go(deck: Path, call: Call) 
 
 
 def test_last_shape_of_a_group_takes_the_group_along(deck: Path, call: Call) -> None:
-    made = pptx.Presentation(str(deck))
-    group = made.slides[4].shapes.add_group_shape()
+    presentation = pptx.Presentation(str(deck))
+    group = presentation.slides[4].shapes.add_group_shape()
     group.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "inner"
-    made.save(str(deck))
+    presentation.save(str(deck))
     call("delete_control", DECK, control_id="slide-5-text-2", control_name="inner")
     assert b"grpSp>" not in parts_of(deck.read_bytes())["ppt/slides/slide5.xml"].replace(b"nvGrpSpPr", b"")
 
