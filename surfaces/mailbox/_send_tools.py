@@ -124,10 +124,7 @@ class SendTools:
         Raises:
             ToolError: If it would be refused.
         """
-        server = account.section.smtp
-        if server is None:
-            msg = f"the mailbox {account.name!r} can't send: its settings have no `smtp`"
-            raise ToolError(msg)
+        server = account.smtp_settings
         files = read_files(self._workspace, arguments["attachments"], server.max_bytes)
         text = arguments["text"].replace("\r\n", "\n").replace("\r", "\n")
         if tool_name == "send_message":
@@ -159,8 +156,8 @@ class SendTools:
     def _send(self, mailbox: str, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
         account = self._account(mailbox)
         mail = self.draft(account, tool_name, arguments)
-        server, record = account.section.smtp, account.record
-        if server is None or record is None:  # `draft` has refused the first
+        server, record = account.smtp_settings, account.record
+        if record is None:
             msg = "the mailbox is not open"
             raise ToolError(msg)
         call = current_call()
