@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
-import os
 import re
-import stat
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import format_datetime, formataddr, localtime
 from typing import TYPE_CHECKING
 
-from callboard.surfaces import ToolError, open_file
+from callboard.surfaces import ToolError
+from callboard.surfaces._user_files import read_upload
 from callboard.surfaces.documents.mail import (
     POLICY,
     attachment_name,
@@ -261,13 +260,7 @@ def _read_file(workspace: Workspace, name: str, max_bytes: int) -> AttachedFile:
         msg = f"{name!r} can't be attached: its name has encoded words; rename it"
         raise ToolError(msg)
     try:
-        with open_file(path) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                what = "has other names, which may be outside the workspace" if status.st_nlink > 1 else "is no file"
-                msg = f"{name!r} can't be attached: it {what}"
-                raise ToolError(msg)
-            data = file.read(max_bytes + 1)
+        data = read_upload(path, max_bytes, f"{name!r} can't be attached")
     except OSError as error:
         msg = f"{name!r} can't be attached: {error.strerror}"
         raise ToolError(msg) from error
