@@ -10,7 +10,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import color_code, short
-from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._cell_elements import SIGNS, area_of
 from callboard.surfaces.documents.excel._rule_ranges import ranges_of, without
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 Conditional: TypeAlias = Literal["add", "replace", "delete"]
 
 _MOST_RULES = 20
-_SIGNS = {
-    "lessThan": "<", "lessThanOrEqual": "<=", "greaterThan": ">", "greaterThanOrEqual": ">=", "equal": "=",
-    "notEqual": "<>",
-}  # fmt: skip
 _KINDS = {
     "colorScale": "a color scale", "dataBar": "data bars", "iconSet": "icons", "duplicateValues": "repeated values",
     "uniqueValues": "values that occur once", "aboveAverage": "above or below the average",
@@ -59,7 +55,7 @@ def _description(rule: Element) -> str:
     formulas = [element.text or "" for element in rule if local(element) in {"formula", "f"}]
     if kind == "cellIs":
         operator = rule.get("operator", "")
-        sign = _SIGNS.get(operator)
+        sign = SIGNS.get(operator)
         return short(f"{sign} {formulas[0]}" if sign and formulas else f"{operator}: {' and '.join(formulas)}")
     if kind == "top10":
         return f"the {'lowest' if rule.get('bottom') == '1' else 'highest'} {rule.get('rank', '10')}"

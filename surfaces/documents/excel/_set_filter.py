@@ -10,7 +10,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
-from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._cell_elements import OPERATORS, area_of
 from callboard.surfaces.documents.excel._cell_references import functions, quoted_title
 from callboard.surfaces.documents.excel._cell_values import Date
 from callboard.surfaces.documents.excel._condition_formulas import number_text
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._sheet import Sheet
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
-_OPERATORS = {
-    "<>": "notEqual", "<": "lessThan", "<=": "lessThanOrEqual", ">": "greaterThan", ">=": "greaterThanOrEqual",
-}  # fmt: skip
 _OF_VISIBLE = frozenset({"SUBTOTAL", "AGGREGATE"})
 """Functions that leave out rows hidden by a filter."""
 _MOST_TESTS = 2
@@ -135,8 +132,8 @@ def _criterion(sheet: Sheet, conditions: list[Condition]) -> Element:
             test.set("operator", "notEqual")
             test.set("val", " ")
             continue
-        if condition.operator in _OPERATORS:
-            test.set("operator", _OPERATORS[condition.operator])
+        if condition.operator in OPERATORS and condition.operator != "=":  # which is the default
+            test.set("operator", OPERATORS[condition.operator])
         test.set("val", _value(sheet, condition))
     return tests
 

@@ -12,7 +12,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import clean
-from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._cell_elements import OPERATORS, area_of
 from callboard.surfaces.documents.excel._cell_values import Date, serial_of
 from callboard.surfaces.documents.excel._dynamic_arrays import spills
 from callboard.surfaces.documents.excel._formulas import checked, resolved
@@ -32,10 +32,7 @@ Limit: TypeAlias = int | float | Date
 Sign: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "between", "not between"]
 
 _TYPES = {"number": "decimal", "length": "textLength", "formula": "custom"}
-_OPERATORS = {
-    "=": "equal", "<>": "notEqual", "<": "lessThan", "<=": "lessThanOrEqual", ">": "greaterThan",
-    ">=": "greaterThanOrEqual", "between": "between", "not between": "notBetween",
-}  # fmt: skip
+_OPERATORS = OPERATORS | {"between": "between", "not between": "notBetween"}
 _MAX_CHOICES = 255
 """The most characters of choices that Excel holds in a rule."""
 _MAX_MESSAGE = 255
