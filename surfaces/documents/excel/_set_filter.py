@@ -13,7 +13,7 @@ from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents.excel._cell_elements import OPERATORS, area_of
 from callboard.surfaces.documents.excel._cell_references import functions, quoted_title
 from callboard.surfaces.documents.excel._cell_values import Date
-from callboard.surfaces.documents.excel._condition_formulas import number_text
+from callboard.surfaces.documents.excel._condition_formulas import number_text, without_wildcards
 from callboard.surfaces.documents.excel._hidden_rows import hidden_rows
 from callboard.surfaces.documents.excel._named_tables import Table, tables_of
 from callboard.surfaces.documents.excel._reduced_workbook import FILTER_NAME
@@ -145,7 +145,7 @@ def _value(sheet: Sheet, condition: Condition) -> str:
     number = number_text(sheet, value)
     if number and (isinstance(value, (int, float, Date)) or condition.operator in {"<", "<=", ">", ">="}):
         return number
-    text = "".join(f"~{letter}" if letter in "~*?" else letter for letter in str(value))
+    text = without_wildcards(str(value))
     return {"contains": f"*{text}*", "begins": f"{text}*", "ends": f"*{text}"}.get(condition.operator, text)
 
 
