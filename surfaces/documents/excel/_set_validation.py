@@ -49,9 +49,7 @@ def set_validation(sheet: Sheet, ranges: list[CellRange], rule: Element | None) 
     if rule is None:
         return answer
     rule.set("sqref", " ".join(cells.coord for cells in ranges))
-    holder = sheet.element("dataValidations")
-    holder.append(rule)
-    holder.set("count", str(len(holder)))
+    add_validation(sheet, rule)
     written = next(entry for entry in rules_of(sheet) if entry.cells[0].coord == ranges[0].coord)
     broken = [
         where_of(row, column)
@@ -59,6 +57,13 @@ def set_validation(sheet: Sheet, ranges: list[CellRange], rule: Element | None) 
         if written.covers(row, column) and written.allows(row, column) is False
     ]
     return answer | ({"values_not_allowed": [*broken[:_MAX_LISTED]]} if broken else {})
+
+
+def add_validation(sheet: Sheet, rule: Element) -> None:
+    """Add a validation to those of a sheet."""
+    holder = sheet.element("dataValidations")
+    holder.append(rule)
+    holder.set("count", str(len(holder)))
 
 
 def list_rule(sheet: Sheet, cells: CellRange, choices: list[str | int | float], source: str) -> Element:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
+import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree
 from openpyxl.comments import Comment
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Font, PatternFill
@@ -108,6 +111,20 @@ def test_a_range_is_transposed(book: Path, call: Call) -> None:
 def test_one_cell_fills_a_range(book: Path, call: Call) -> None:
     call("copy_range", book.name, cells="D2", to="E2:E3", content="formulas")
     assert rows_of(book, "Data", "E2:E3") == [["=C2*D2"], ["=C3*D3"]]
+
+
+def test_copy_counts_rules_of_excel_extensions_as_not_copied(workspace: Path, call: Call) -> None:
+    path = workspace / "bars.xlsx"
+    with xlsxwriter.Workbook(path) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_column("A1", [1, 2, 3])
+        sheet.conditional_format("A1:A3", {"type": "data_bar", "data_bar_2010": True})
+    call("get_controls", path.name)
+    answer = call("copy_range", path.name, cells="A1:A3", to="C1")
+    assert answer["not_copied"] == {"conditional formats and validations": 1}
+    with zipfile.ZipFile(path) as archive:
+        root = etree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
+    assert [rule.get("sqref") for rule in root.iterfind("{*}conditionalFormatting")] == ["A1:A3", "C1:C3"]
 
 
 def test_merged_cells_and_rules_are_copied(book: Path, call: Call) -> None:
