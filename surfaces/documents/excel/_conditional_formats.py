@@ -69,9 +69,9 @@ def add_rule(sheet: Sheet, cells: CellRange, rule: Element) -> None:
     sheet.edit()
     if any(ranges_of(entry) == cells.coord and any(_same(rule, old) for old in entry) for entry in _formats(sheet)):
         return
-    for other in [element for entry in _formats(sheet) for element in entry if local(element) == "cfRule"]:
-        if other.get("priority", "").isdigit():
-            other.set("priority", str(int(other.get("priority")) + 1))
+    for later_rule in [element for entry in _formats(sheet) for element in entry if local(element) == "cfRule"]:
+        if later_rule.get("priority", "").isdigit():
+            later_rule.set("priority", str(int(later_rule.get("priority")) + 1))
     rule.set("priority", "1")
     holder = etree.Element(q("conditionalFormatting"))
     holder.set("sqref", cells.coord)
@@ -95,8 +95,8 @@ def formula_rule(sheet: Sheet, formula: str, changes: Format) -> Element:
     """
     names = {*changes.model_dump(exclude_none=True)}
     if not names or names & _OF_CELLS:
-        wrong = ", ".join(sorted(names & _OF_CELLS))
-        msg = f"conditions can't change {wrong}" if wrong else "say which format the cells get, such as bold or fill"
+        excess = ", ".join(sorted(names & _OF_CELLS))
+        msg = f"conditions can't change {excess}" if excess else "say which format the cells get, such as bold or fill"
         msg += "; they change number_format, bold, italic, underline, color, fill and border"
         raise ToolError(msg)
     rule = etree.Element(q("cfRule"))

@@ -101,13 +101,13 @@ def copy_cells(file: ExcelFile, source: SheetRange, target: SheetRange, content:
     if content in {"all", "formats"}:
         _copy_merges(source, target.sheet, area, transpose=transpose)
     if content == "all":
-        answer |= _copy_rest(source, target.sheet, area, transpose=transpose)
+        answer |= _copy_rules_and_widths(source, target.sheet, area, transpose=transpose)
     if hidden := hidden_rows(sheet, cells):
         answer["hidden_rows_copied"] = row_spans(hidden)
     return answer
 
 
-def _copy_rest(source: SheetRange, target: Sheet, area: CellRange, *, transpose: bool) -> Answer:
+def _copy_rules_and_widths(source: SheetRange, target: Sheet, area: CellRange, *, transpose: bool) -> Answer:
     """Copy rules and widths of columns; count marks that stay."""
     sheet, cells = source.sheet, source.need()
     if transpose or area.size != cells.size:

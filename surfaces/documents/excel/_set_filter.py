@@ -35,9 +35,7 @@ _MOST_TESTS = 2
 def set_filter(file: ExcelFile, target: SheetRange, where: list[Condition]) -> Answer:
     """Hide the rows of a range that do not meet conditions.
 
-    This is Excel's filter.
-
-    Without conditions the filter is cleared, and its rows are shown. Totals at the end stay visible.
+    This is Excel's filter. Without conditions it is cleared, and its rows are shown. Totals at the end stay visible.
 
     Raises:
         ToolError: If another range of the sheet has a filter, or a filter can't hold the conditions.
@@ -47,23 +45,23 @@ def set_filter(file: ExcelFile, target: SheetRange, where: list[Condition]) -> A
     cells = _filtered_range(sheet, cells, table)
     rows = [*range(cells.min_row + 1, cells.max_row + 1)]
     target = SheetRange(sheet, cells)
-    shown = {*matching(file, target, rows, where, header=True)} if where else {*rows}
+    visible_rows = {*matching(file, target, rows, where, header=True)} if where else {*rows}
     _write_criteria(sheet, cells, table, where)
-    was_hidden = {*hidden_rows(sheet, cells)}
+    hidden = {*hidden_rows(sheet, cells)}
     for row in rows:
-        if (row in shown) == (row in was_hidden):
-            _show(sheet, row, visible=row in shown)
+        if (row in visible_rows) == (row in hidden):
+            _show(sheet, row, visible=row in visible_rows)
     if table is None:
         _mark_sheet(file, sheet, cells, active=bool(where))
     sheet.reshaped = True
     file.outdated += [
         cell
-        for other in file.worksheets
-        for position, cell in other.formula_cells()
-        if _OF_VISIBLE & {*functions(other.formula(*position))}
+        for worksheet in file.worksheets
+        for position, cell in worksheet.formula_cells()
+        if _OF_VISIBLE & {*functions(worksheet.formula(*position))}
     ]
-    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows_shown": len(shown)}
-    return answer | {"rows_hidden": len(rows) - len(shown)} | texts_compared(target, rows, where, header=True)
+    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows_shown": len(visible_rows)}
+    return answer | {"rows_hidden": len(rows) - len(visible_rows)} | texts_compared(target, rows, where, header=True)
 
 
 def _filtered_range(sheet: Sheet, cells: CellRange, table: Table | None) -> CellRange:
@@ -98,8 +96,8 @@ def _write_criteria(sheet: Sheet, cells: CellRange, table: Table | None, where: 
         root.remove(element)
         return
     element.set("ref", cells.coord)
-    for old in element.findall(q("filterColumn")):
-        element.remove(old)
+    for entry in element.findall(q("filterColumn")):
+        element.remove(entry)
     by_column: dict[int, list[Condition]] = {}
     for condition in where:
         column = column_of(sheet, cells, condition.column, header=True)
@@ -165,8 +163,7 @@ def _mark_sheet(file: ExcelFile, sheet: Sheet, cells: CellRange, *, active: bool
         properties.set("filterMode", "1")
     root = file.package.edit(file.part)
     names = root.find(q("definedNames"))
-    old = [element for name, local, element in file.names() if name == FILTER_NAME and local is sheet]
-    for element in old:
+    for element in [element for name, scope, element in file.names() if name == FILTER_NAME and scope is sheet]:
         names.remove(element)
     if names is None and active:
         names = etree.Element(q("definedNames"))

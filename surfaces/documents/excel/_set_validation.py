@@ -50,11 +50,11 @@ def set_validation(sheet: Sheet, ranges: list[CellRange], rule: Element | None) 
         return answer
     rule.set("sqref", " ".join(cells.coord for cells in ranges))
     add_validation(sheet, rule)
-    written = next(entry for entry in rules_of(sheet) if entry.cells[0].coord == ranges[0].coord)
+    validation = next(entry for entry in rules_of(sheet) if entry.cells[0].coord == ranges[0].coord)
     broken = [
         where_of(row, column)
         for row, column in sheet.filled()
-        if written.covers(row, column) and written.allows(row, column) is False
+        if validation.covers(row, column) and validation.allows(row, column) is False
     ]
     return answer | ({"values_not_allowed": [*broken[:_MAX_LISTED]]} if broken else {})
 
