@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
-import os
-import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from callboard.messages import Effect, Hazard
-from callboard.surfaces import current_call, is_link, open_file
+from callboard.surfaces import current_call, is_link
 from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces._user_files import read_upload
 from callboard.surfaces.browser._page_actions import (
     ACTION_MS,
     Answer,
@@ -186,13 +185,7 @@ class PageTools:
                 msg = f"{name!r} is not uploaded: {part!r} is a link"
                 raise ToolError(msg)
         try:
-            with open_file(path) as file:
-                facts = os.fstat(file.fileno())
-                if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
-                    kind = "has other names, which may be outside the workspace" if facts.st_nlink > 1 else "is no file"
-                    msg = f"{name!r} is not uploaded: it {kind}"
-                    raise ToolError(msg)
-                content = file.read(_LARGEST_UPLOAD + 1)
+            content = read_upload(path, _LARGEST_UPLOAD, f"{name!r} is not uploaded")
         except OSError as error:
             msg = f"{name!r} can't be read in the workspace: {error.strerror}"
             raise ToolError(msg) from error

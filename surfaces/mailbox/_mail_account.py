@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from email.message import EmailMessage
 
-    from callboard.config import MailSettings
+    from callboard.config import ImapSettings, MailSettings, SmtpSettings
     from callboard.surfaces.mailbox._mail_connection import BoundedImap, BoundedSmtp
     from callboard.surfaces.mailbox._outgoing_mail import Address
     from callboard.surfaces.mailbox._sent_record import SentRecord
@@ -49,17 +49,37 @@ class MailAccount:
         self._messages: dict[MessageReference, bytes] = {}
         self._answers: dict[str, str] = {}
 
+    @property
+    def smtp_settings(self) -> SmtpSettings:
+        """The settings of the server that sends mail.
+
+        Raises:
+            ToolError: If there is none.
+        """
+        if self.section.smtp is None:
+            msg = f"the mailbox {self.name!r} can't send: its settings have no `smtp`"
+            raise ToolError(msg)
+        return self.section.smtp
+
+    @property
+    def imap_settings(self) -> ImapSettings:
+        """The settings of the server that keeps mail.
+
+        Raises:
+            ToolError: If there is none.
+        """
+        if self.section.imap is None:
+            msg = f"the mailbox {self.name!r} can't be read: its settings have no `imap`"
+            raise ToolError(msg)
+        return self.section.imap
+
     def smtp(self) -> AbstractContextManager[BoundedSmtp]:
         """Connect to the server that sends mail.
 
         Raises:
             ToolError: If that fails, or there is none.
         """
-        server = self.section.smtp
-        if server is None:
-            msg = f"the mailbox {self.name!r} can't send: its settings have no `smtp`"
-            raise ToolError(msg)
-        return open_smtp(self.section, server, self._secrets.get(server.secret or "", ""))
+        return open_smtp(self.section, self.smtp_settings, self._password(self.smtp_settings))
 
     def imap(self) -> AbstractContextManager[BoundedImap]:
         """Connect to the server that keeps mail.
@@ -67,11 +87,10 @@ class MailAccount:
         Raises:
             ToolError: If that fails, or there is none.
         """
-        server = self.section.imap
-        if server is None:
-            msg = f"the mailbox {self.name!r} can't be read: its settings have no `imap`"
-            raise ToolError(msg)
-        return open_imap(self.section, server, self._secrets.get(server.secret or "", ""))
+        return open_imap(self.section, self.imap_settings, self._password(self.imap_settings))
+
+    def _password(self, server: SmtpSettings | ImapSettings) -> str:
+        return self._secrets.get(server.secret or "", "")
 
     def message_id(self, call_id: str) -> str:
         """Return the Message-ID of a call, which is the same if repeated."""
@@ -88,10 +107,8 @@ class MailAccount:
         """
         data = self._messages.pop(reference, None)
         if data is None:
-            server = self.section.imap
             with self.imap() as imap:
-                folder = self.open_folder(imap, reference)
-                data = folder.read(reference.uid, server.max_bytes if server is not None else 0)
+                data = self.open_folder(imap, reference).read(reference.uid, self.imap_settings.max_bytes)
         self._messages[reference] = data
         if len(self._messages) > _MOST_KEPT:
             del self._messages[next(iter(self._messages))]
@@ -124,9 +141,8 @@ class MailAccount:
         Raises:
             ToolError: If it is unknown.
         """
-        server = self.section.imap
-        if server is not None and server.sent is not None:
-            return server.sent
+        if self.imap_settings.sent is not None:
+            return self.imap_settings.sent
         name = next((name for name, attributes in folders_of(imap) if SENT in attributes), "")
         if not name:
             msg = f"the folder of sent messages is unknown; name it (mail.{self.name}.imap.sent)"

@@ -68,10 +68,10 @@ class _CutOff:
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
         """Connect to a server, and watch the connection."""
-        connected = socket.create_connection((host, port), timeout)
+        connection = socket.create_connection((host, port), timeout)
         # TLS replaces the socket object; a duplicate stays valid.
-        self._sockets.append(socket.fromfd(connected.fileno(), connected.family, connected.type))
-        return connected
+        self._sockets.append(socket.fromfd(connection.fileno(), connection.family, connection.type))
+        return connection
 
     def _watch(self) -> None:
         while not self._done.wait(_POLL_SECONDS):
@@ -102,13 +102,13 @@ class _Opening:
         Raises:
             OSError: If the server can't be reached, or its certificate is not valid for its name.
         """
-        connected = self._cut_off.connect(self.server.host, self.port, self.timeout)
+        connection = self._cut_off.connect(self.server.host, self.port, self.timeout)
         if self.server.tls != "implicit":
-            return connected
+            return connection
         try:
-            return self.context.wrap_socket(connected, server_hostname=self.server.host)
+            return self.context.wrap_socket(connection, server_hostname=self.server.host)
         except BaseException:
-            connected.close()
+            connection.close()
             raise
 
 

@@ -119,8 +119,8 @@ class MailFolder:
         if not uids:
             return []
         self._imap.expect(len(uids) * _HEADER_BYTES)
-        what = f"(UID FLAGS RFC822.SIZE BODY.PEEK[HEADER.FIELDS ({_HEADERS})])"
-        rows = self._fetched(uids, what)
+        items = f"(UID FLAGS RFC822.SIZE BODY.PEEK[HEADER.FIELDS ({_HEADERS})])"
+        rows = self._fetched(uids, items)
         return [rows[uid] for uid in uids if uid in rows]
 
     def read(self, uid: int, max_bytes: int) -> bytes:
@@ -144,8 +144,8 @@ class MailFolder:
         self._imap.expect()
         _checked(self._imap.uid("STORE", str(uid), "+FLAGS" if is_set else "-FLAGS", f"({flag})"), "the flag")
 
-    def _fetched(self, uids: Iterable[int], what: str) -> dict[int, ListedMessage]:
-        data = _checked(self._imap.uid("FETCH", ",".join(map(str, uids)), what), "the message")
+    def _fetched(self, uids: Iterable[int], items: str) -> dict[int, ListedMessage]:
+        data = _checked(self._imap.uid("FETCH", ",".join(map(str, uids)), items), "the message")
         records: list[tuple[bytes, bytes]] = []
         for part in data:
             facts, literal = part if isinstance(part, tuple) else (part or b"", b"")
@@ -194,10 +194,10 @@ def imap_date(day: dt.date) -> str:
     return f"{day.day}-{_MONTHS[day.month - 1]}-{day.year:04}"
 
 
-def _checked(answer: tuple[str, Sequence[Any]], what: str) -> Sequence[Any]:
+def _checked(answer: tuple[str, Sequence[Any]], command: str) -> Sequence[Any]:
     status, data = answer
     if status != "OK":
         reason = data[0].decode("utf-8", "replace") if data and isinstance(data[0], bytes) else ""
-        msg = f"the mail server refuses {what}: {bounded(reason)}"
+        msg = f"the mail server refuses {command}: {bounded(reason)}"
         raise ToolError(msg)
     return data

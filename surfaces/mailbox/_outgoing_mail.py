@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
-import os
 import re
-import stat
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import format_datetime, formataddr, localtime
 from typing import TYPE_CHECKING
 
-from callboard.surfaces import ToolError, open_file
+from callboard.surfaces import ToolError
+from callboard.surfaces._user_files import read_upload
 from callboard.surfaces.documents.mail import (
     POLICY,
     attachment_name,
@@ -179,13 +178,13 @@ def addresses_in(message: EmailMessage, *names: str) -> tuple[Address, ...]:
         ToolError: If one can't be answered.
     """
     try:
-        found = [
+        addresses = [
             address.addr_spec for name in names for header in message.get_all(name, []) for address in header.addresses
         ]
     except (ValueError, IndexError, AttributeError, TypeError, LookupError):
         msg = "the message's addresses can't be read; use send_message with the addresses"
         raise ToolError(msg) from None
-    return tuple(("", parse_address(address)[1]) for address in found if address != "<>")
+    return tuple(("", parse_address(address)[1]) for address in addresses if address != "<>")
 
 
 def reply_subject(original: EmailMessage) -> str:
@@ -198,19 +197,19 @@ def forward_subject(original: EmailMessage) -> str:
     return _prefixed(original, "Fwd: ", _FORWARD)
 
 
-def _prefixed(original: EmailMessage, prefix: str, known: re.Pattern[str]) -> str:
+def _prefixed(original: EmailMessage, prefix: str, prefixes: re.Pattern[str]) -> str:
     try:
         subject = header_text(shown_header(original, "Subject"), "the subject")[: _MOST_SUBJECT - 10]
     except ToolError:  # it is no text that a header may have
         subject = ""
-    return subject if known.match(subject) else f"{prefix}{subject}".strip()
+    return subject if prefixes.match(subject) else f"{prefix}{subject}".strip()
 
 
 def quoted_reply(original: EmailMessage) -> str:
     """Return the text of a message, quoted."""
     lines = _text_of(original).splitlines()
-    begin = f"On {shown_header(original, 'Date')}, {shown_header(original, 'From')} wrote:"
-    return "\n".join(("", "", begin, *(f"> {line}" if line else ">" for line in lines)))
+    introduction = f"On {shown_header(original, 'Date')}, {shown_header(original, 'From')} wrote:"
+    return "\n".join(("", "", introduction, *(f"> {line}" if line else ">" for line in lines)))
 
 
 def quoted_forward(original: EmailMessage) -> str:
@@ -261,13 +260,7 @@ def _read_file(workspace: Workspace, name: str, max_bytes: int) -> AttachedFile:
         msg = f"{name!r} can't be attached: its name has encoded words; rename it"
         raise ToolError(msg)
     try:
-        with open_file(path) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-                what = "has other names, which may be outside the workspace" if status.st_nlink > 1 else "is no file"
-                msg = f"{name!r} can't be attached: it {what}"
-                raise ToolError(msg)
-            data = file.read(max_bytes + 1)
+        data = read_upload(path, max_bytes, f"{name!r} can't be attached")
     except OSError as error:
         msg = f"{name!r} can't be attached: {error.strerror}"
         raise ToolError(msg) from error

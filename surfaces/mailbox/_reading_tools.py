@@ -88,12 +88,12 @@ class ReadingTools:
         criteria += [("BEFORE", imap_date(before))] if before is not None else []
         criteria += [("UNSEEN", "")] if unread else []
         with account.imap() as imap:
-            opened = MailFolder(imap, folder)
-            uids = opened.search(criteria)
-            rows = opened.listed(uids[skip : skip + limit])
-            validity = opened.validity
-        found: list[JsonValue] = [_row(folder, validity, row) for row in rows]
-        answer: Answer = {"found": len(uids), "messages": found}
+            mail_folder = MailFolder(imap, folder)
+            uids = mail_folder.search(criteria)
+            rows = mail_folder.listed(uids[skip : skip + limit])
+            validity = mail_folder.validity
+        messages: list[JsonValue] = [_row(folder, validity, row) for row in rows]
+        answer: Answer = {"found": len(uids), "messages": messages}
         account.note_answer(repr((folder, criteria, limit, skip)), answer)
         return answer
 
@@ -183,12 +183,12 @@ class ReadingTools:
 def _row(folder: str, validity: int, row: ListedMessage) -> Answer:
     """Describe a message of a list by its headers."""
     headers = parse_message(row.headers, "the headers")
-    shown: dict[str, Any] = {
+    texts: dict[str, Any] = {
         name.lower(): one_line(shown_header(headers, name), 300) for name in ("From", "To", "Date", "Subject")
     }
     return {
         "message": str(MessageReference(folder, validity, row.uid)),
-        **shown,
+        **texts,
         "unread": SEEN.lower().encode() not in row.flags,
         "flagged": FLAGGED.lower().encode() in row.flags,
         "bytes": row.size_bytes,

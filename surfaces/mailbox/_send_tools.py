@@ -124,10 +124,7 @@ class SendTools:
         Raises:
             ToolError: If it would be refused.
         """
-        server = account.section.smtp
-        if server is None:
-            msg = f"the mailbox {account.name!r} can't send: its settings have no `smtp`"
-            raise ToolError(msg)
+        server = account.smtp_settings
         files = read_files(self._workspace, arguments["attachments"], server.max_bytes)
         text = arguments["text"].replace("\r\n", "\n").replace("\r", "\n")
         if tool_name == "send_message":
@@ -139,9 +136,9 @@ class SendTools:
             thread = MailThread.of(original)
             if tool_name == "reply_to_message":
                 to = addresses_in(original, "Reply-To") or addresses_in(original, "From")
-                others = addresses_in(original, "To", "Cc") if arguments["to_all"] else ()
-                own = {account.sender[1].lower(), *(address.lower() for _, address in to)}
-                cc = tuple(address for address in others if address[1].lower() not in own)
+                copies = addresses_in(original, "To", "Cc") if arguments["to_all"] else ()
+                excluded_addresses = {account.sender[1].lower(), *(address.lower() for _, address in to)}
+                cc = tuple(address for address in copies if address[1].lower() not in excluded_addresses)
                 subject, quotation = reply_subject(original), quoted_reply(original)
             else:
                 to, cc = parsed_addresses(arguments["to"]), parsed_addresses(arguments["cc"])
@@ -159,8 +156,8 @@ class SendTools:
     def _send(self, mailbox: str, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
         account = self._account(mailbox)
         mail = self.draft(account, tool_name, arguments)
-        server, record = account.section.smtp, account.record
-        if server is None or record is None:  # `draft` has refused the first
+        server, record = account.smtp_settings, account.record
+        if record is None:
             msg = "the mailbox is not open"
             raise ToolError(msg)
         call = current_call()
@@ -206,11 +203,11 @@ def _offer(smtp: BoundedSmtp, server: SmtpSettings, sender: str, recipients: lis
     options += [f"SIZE={len(data)}"] if smtp.has_extn("size") else []
     _expect(smtp.mail(sender, options), 250, f"the sender {sender}")
     replies = {recipient: smtp.rcpt(recipient) for recipient in recipients}
-    refused = {name: reply for name, reply in replies.items() if reply[0] not in {250, 251}}
-    if refused:
-        reasons = "; ".join(f"{name} ({reply_text(*reply)})" for name, reply in refused.items())
-        accepted = ", ".join(name for name in recipients if name not in refused) or "none"
-        msg = f"nothing was sent: the server refuses {bounded(reasons)}; it accepts: {accepted}"
+    refusals = {name: reply for name, reply in replies.items() if reply[0] not in {250, 251}}
+    if refusals:
+        reasons = "; ".join(f"{name} ({reply_text(*reply)})" for name, reply in refusals.items())
+        accepting_names = ", ".join(name for name in recipients if name not in refusals) or "none"
+        msg = f"nothing was sent: the server refuses {bounded(reasons)}; it accepts: {accepting_names}"
         raise ToolError(msg)
     _expect(smtp.docmd("DATA"), 354, "the message")
     smtp.send(_FIRST_DOTS.sub(b"..", data))
@@ -248,9 +245,9 @@ def _commit(smtp: BoundedSmtp, record: SentRecord, message_id: str) -> None:
         record.settle(message_id, SendState.SENT)
 
 
-def _expect(reply: tuple[int, bytes], code: int, what: str) -> None:
+def _expect(reply: tuple[int, bytes], code: int, part: str) -> None:
     if reply[0] != code:
-        msg = f"nothing was sent: the server refuses {what} ({reply_text(*reply)})"
+        msg = f"nothing was sent: the server refuses {part} ({reply_text(*reply)})"
         raise ToolError(msg)
 
 

@@ -103,10 +103,10 @@ def test_message_is_never_sent_twice(tmp_path: Path, moment: str, count: int) ->
         with smtp_sink() as (sink, port):
             section = json.dumps({"smtp": {"host": "127.0.0.1", "port": port, "tls": "none"}})
             kill(folder, section, sink, moment)
-            result, found = resume(folder, section, sink)
-            assert len(sink.mails) == 1, f"sent {len(sink.mails)} times: {found}"
+            result, probes_of_run = resume(folder, section, sink)
+            assert len(sink.mails) == 1, f"sent {len(sink.mails)} times: {probes_of_run}"
             assert result.outcome is Outcome.FINISHED, result.causes
-        probes += found[:1]
+        probes += probes_of_run[:1]
         assert_replays(folder / "journal.db", "send")
     print(f"{count} kills {moment}: {dict(Counter(probes))}")  # noqa: T201 - a test's report
     expected = {

@@ -90,12 +90,11 @@ class Dovecot:
 
     def deliver(self, user: str, data: bytes, *, folder: str = "", name: str = "") -> None:
         """Put a message into a user's mailbox."""
-        maildir = self._folder / "home" / user / "Maildir"
-        place = maildir / folder if folder else maildir
+        maildir = self._folder / "home" / user / "Maildir" / folder
         for part in ("tmp", "cur", "new"):
-            (place / part).mkdir(parents=True, exist_ok=True)
-        number = len(list((place / "new").iterdir())) + len(list((place / "cur").iterdir()))
-        (place / "new" / f"{time.time_ns()}.{number}{name}.test").write_bytes(data)
+            (maildir / part).mkdir(parents=True, exist_ok=True)
+        number = len(list((maildir / "new").iterdir())) + len(list((maildir / "cur").iterdir()))
+        (maildir / "new" / f"{time.time_ns()}.{number}{name}.test").write_bytes(data)
         if os.geteuid() == 0:
             subprocess.run(["chown", "-R", "nobody", str(self._folder / "home")], check=True)  # noqa: S607
 

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._package import Element
 
 ROW, CELL, VALUE, FORMULA, INLINE = (q(name) for name in ("row", "c", "v", "f", "is"))
+SIGNS = {
+    "equal": "=", "notEqual": "<>", "lessThan": "<", "lessThanOrEqual": "<=", "greaterThan": ">",
+    "greaterThanOrEqual": ">=",
+}  # fmt: skip
+"""The operators of rules, validations and filters, and their signs in formulas."""
+OPERATORS = {sign: operator for operator, sign in SIGNS.items()}
 
 
 def index_rows(

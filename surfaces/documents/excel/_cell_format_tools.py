@@ -131,8 +131,8 @@ class ExcelFormatTools(ExcelEditor):
                 return file.answers(answer | rules.apply(target_sheet, ranges, conditional or "add"))
             positions = None
             if where:
-                met = (cells_meeting(file, target_sheet, area, where, header=header) for area in ranges)
-                positions = [*dict.fromkeys(position for area in met for position in area)]
+                matches = (cells_meeting(file, target_sheet, area, where, header=header) for area in ranges)
+                positions = [*dict.fromkeys(position for area_matches in matches for position in area_matches)]
                 if not positions:
                     msg = f"no cell of {answer['cells']} meets the conditions"
                     raise ToolError(msg)

@@ -49,7 +49,7 @@ def _test(sheet: Sheet, cell: str, condition: CellCondition) -> str:
     if operator in {"contains", "begins", "ends"} and not str(value):
         return f"NOT(ISBLANK({cell}))"
     if operator == "contains":
-        return f"ISNUMBER(SEARCH({_quoted(_literal(str(value)))},{cell}))"
+        return f"ISNUMBER(SEARCH({_quoted(without_wildcards(str(value)))},{cell}))"
     if operator in {"begins", "ends"}:
         side = "LEFT" if operator == "begins" else "RIGHT"
         return f"IFERROR({side}({cell},{len(str(value))})={text},FALSE)"
@@ -89,6 +89,6 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _literal(text: str) -> str:
-    """Escape the wildcards of ``SEARCH``."""
+def without_wildcards(text: str) -> str:
+    """Escape the wildcards of Excel's searches and filters."""
     return "".join(f"~{letter}" if letter in "~*?" else letter for letter in text)

@@ -10,7 +10,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import color_code, short
-from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._cell_elements import SIGNS, area_of
 from callboard.surfaces.documents.excel._rule_ranges import ranges_of, without
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 Conditional: TypeAlias = Literal["add", "replace", "delete"]
 
 _MOST_RULES = 20
-_SIGNS = {
-    "lessThan": "<", "lessThanOrEqual": "<=", "greaterThan": ">", "greaterThanOrEqual": ">=", "equal": "=",
-    "notEqual": "<>",
-}  # fmt: skip
 _KINDS = {
     "colorScale": "a color scale", "dataBar": "data bars", "iconSet": "icons", "duplicateValues": "repeated values",
     "uniqueValues": "values that occur once", "aboveAverage": "above or below the average",
@@ -59,7 +55,7 @@ def _description(rule: Element) -> str:
     formulas = [element.text or "" for element in rule if local(element) in {"formula", "f"}]
     if kind == "cellIs":
         operator = rule.get("operator", "")
-        sign = _SIGNS.get(operator)
+        sign = SIGNS.get(operator)
         return short(f"{sign} {formulas[0]}" if sign and formulas else f"{operator}: {' and '.join(formulas)}")
     if kind == "top10":
         return f"the {'lowest' if rule.get('bottom') == '1' else 'highest'} {rule.get('rank', '10')}"
@@ -73,9 +69,9 @@ def add_rule(sheet: Sheet, cells: CellRange, rule: Element) -> None:
     sheet.edit()
     if any(ranges_of(entry) == cells.coord and any(_same(rule, old) for old in entry) for entry in _formats(sheet)):
         return
-    for other in [element for entry in _formats(sheet) for element in entry if local(element) == "cfRule"]:
-        if other.get("priority", "").isdigit():
-            other.set("priority", str(int(other.get("priority")) + 1))
+    for later_rule in [element for entry in _formats(sheet) for element in entry if local(element) == "cfRule"]:
+        if later_rule.get("priority", "").isdigit():
+            later_rule.set("priority", str(int(later_rule.get("priority")) + 1))
     rule.set("priority", "1")
     holder = etree.Element(q("conditionalFormatting"))
     holder.set("sqref", cells.coord)
@@ -99,8 +95,8 @@ def formula_rule(sheet: Sheet, formula: str, changes: Format) -> Element:
     """
     names = {*changes.model_dump(exclude_none=True)}
     if not names or names & _OF_CELLS:
-        wrong = ", ".join(sorted(names & _OF_CELLS))
-        msg = f"conditions can't change {wrong}" if wrong else "say which format the cells get, such as bold or fill"
+        excess = ", ".join(sorted(names & _OF_CELLS))
+        msg = f"conditions can't change {excess}" if excess else "say which format the cells get, such as bold or fill"
         msg += "; they change number_format, bold, italic, underline, color, fill and border"
         raise ToolError(msg)
     rule = etree.Element(q("cfRule"))

@@ -12,7 +12,7 @@ from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._formula_text import translated
 from callboard.surfaces.documents.excel._rule_ranges import ranges_of
-from callboard.surfaces.documents.excel._set_validation import delete_validations
+from callboard.surfaces.documents.excel._set_validation import add_validation, delete_validations
 from callboard.surfaces.documents.excel._sheet import position_of
 
 if TYPE_CHECKING:
@@ -24,64 +24,57 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._sheet_controls import SheetRange
 
 _FORMULAS = frozenset({"formula", "formula1", "formula2"})
-_LISTS = {"conditionalFormatting": "", "dataValidation": "dataValidations"}
+_PLAIN = frozenset({q("conditionalFormatting"), q("dataValidation")})
+"""The rules that are copied; those of Excel's extensions have other namespaces."""
 
 
-def copy_rules(source: SheetRange, sheet: Sheet, area: CellRange) -> bool:
+def copy_rules(source: SheetRange, sheet: Sheet, area: CellRange) -> int:
     """Copy the conditional formats and validations of a range to another.
 
-    Validations there are replaced, as in Excel. Returns whether all were copied; those of Excel's extensions are not.
+    Validations there are replaced, as in Excel. Returns how many were not copied: those of Excel's extensions.
 
     Raises:
         ToolError: If a validation there would be cut.
     """
     cells = source.need()
+    elements = rules_in(source.sheet, cells)
     if sheet is source.sheet and not area.isdisjoint(cells):
-        return not _rules(source.sheet, cells)
+        return len(elements)
     down, right = area.min_row - cells.min_row, area.min_col - cells.min_col
-    elements = _rules(source.sheet, cells)
     delete_validations(sheet, area)
-    for element in elements:
-        if local(element) not in _LISTS or element.getparent().tag == q("ext"):
-            continue
-        old = [area_of(reference) for reference in element.get("sqref", "").split()]
-        new = [CellRange(None, *_moved(entry, cells, down, right)) for entry in old if not entry.isdisjoint(cells)]
+    plain = [element for element in elements if element.tag in _PLAIN]
+    for element in plain:
+        areas = [area_of(reference) for reference in element.get("sqref", "").split()]
+        new_areas = [entry.intersection(cells) for entry in areas if not entry.isdisjoint(cells)]  # type: ignore[no-untyped-call]
+        for new_area in new_areas:
+            new_area.shift(col_shift=right, row_shift=down)
         rule = copy.deepcopy(element)
-        rule.set("sqref", " ".join(entry.coord for entry in new))
+        rule.set("sqref", " ".join(new_area.coord for new_area in new_areas))
+        steps = new_areas[0].min_row - areas[0].min_row, new_areas[0].min_col - areas[0].min_col
         for formula in [child for child in rule.iter() if local(child) in _FORMULAS and child.text]:
-            formula.text = translated(formula.text, new[0].min_row - old[0].min_row, new[0].min_col - old[0].min_col)
+            formula.text = translated(formula.text, *steps)
         if local(rule) == "dataValidation":
-            holder = sheet.element("dataValidations")
-            holder.append(rule)
-            holder.set("count", str(len(holder)))
+            add_validation(sheet, rule)
         else:
             sheet.insert(rule, "conditionalFormatting")
-    return all(local(element) in _LISTS for element in elements)
+    return len(elements) - len(plain)
 
 
-def marks_in(sheet: Sheet, cells: CellRange, *, rules: bool) -> Answer:
-    """Count what a copy lacks: notes, links, and perhaps rules."""
+def marks_in(sheet: Sheet, cells: CellRange, rules: int) -> Answer:
+    """Count what a copy lacks: notes, links, and a number of rules."""
     counts = {"notes": sum(1 for _ in _notes(sheet, cells)), "links": sum(1 for _ in _links(sheet, cells))}
-    if rules:
-        counts["conditional formats and validations"] = len(_rules(sheet, cells))
+    counts["conditional formats and validations"] = rules
     lacking = {name: count for name, count in counts.items() if count}
     return {"not_copied": dict(lacking)} if lacking else {}
 
 
-def _rules(sheet: Sheet, cells: CellRange) -> list[Element]:
+def rules_in(sheet: Sheet, cells: CellRange) -> list[Element]:
     """List the elements of rules that hold for cells of a range."""
     return [
         element
         for element in sheet.root.iter("{*}conditionalFormatting", "{*}dataValidation")
         if any(not area_of(reference).isdisjoint(cells) for reference in ranges_of(element).split())
     ]
-
-
-def _moved(area: CellRange, cells: CellRange, down: int, right: int) -> tuple[int, int, int, int]:
-    """Move the part of an area that lies in a range."""
-    left, top = max(area.min_col, cells.min_col), max(area.min_row, cells.min_row)
-    last_column, last_row = min(area.max_col, cells.max_col), min(area.max_row, cells.max_row)
-    return left + right, top + down, last_column + right, last_row + down
 
 
 def _notes(sheet: Sheet, cells: CellRange) -> Iterator[Element]:

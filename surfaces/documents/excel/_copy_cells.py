@@ -11,7 +11,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents.excel._cell_elements import FORMULA, VALUE
 from callboard.surfaces.documents.excel._cell_formats import merge_cells, set_width, width_at
 from callboard.surfaces.documents.excel._cell_ranges import bounded, check_arrays, positions_in, writable
-from callboard.surfaces.documents.excel._copied_rules import copy_rules, marks_in
+from callboard.surfaces.documents.excel._copied_rules import copy_rules, marks_in, rules_in
 from callboard.surfaces.documents.excel._formula_results import fill_results, need_result
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW, leaves_sheet, translated
 from callboard.surfaces.documents.excel._hidden_rows import hidden_rows, row_spans
@@ -101,18 +101,18 @@ def copy_cells(file: ExcelFile, source: SheetRange, target: SheetRange, content:
     if content in {"all", "formats"}:
         _copy_merges(source, target.sheet, area, transpose=transpose)
     if content == "all":
-        answer |= _copy_rest(source, target.sheet, area, transpose=transpose)
+        answer |= _copy_rules_and_widths(source, target.sheet, area, transpose=transpose)
     if hidden := hidden_rows(sheet, cells):
         answer["hidden_rows_copied"] = row_spans(hidden)
     return answer
 
 
-def _copy_rest(source: SheetRange, target: Sheet, area: CellRange, *, transpose: bool) -> Answer:
+def _copy_rules_and_widths(source: SheetRange, target: Sheet, area: CellRange, *, transpose: bool) -> Answer:
     """Copy rules and widths of columns; count marks that stay."""
     sheet, cells = source.sheet, source.need()
     if transpose or area.size != cells.size:
-        return marks_in(sheet, cells, rules=True)
-    are_copied = copy_rules(source, target, area)
+        return marks_in(sheet, cells, len(rules_in(sheet, cells)))
+    missing_count = copy_rules(source, target, area)
     rules = rules_of(target)
     for where in positions_in(area) if rules else ():
         if any(rule.covers(*where) for rule in rules):  # which has taken the value before
@@ -121,7 +121,7 @@ def _copy_rest(source: SheetRange, target: Sheet, area: CellRange, *, transpose:
     if target is not sheet and used is not None and used.coord == area.coord:
         for column in range(area.min_col, area.max_col + 1):
             set_width(target, column, width_at(sheet, column - area.min_col + cells.min_col))
-    return marks_in(sheet, cells, rules=not are_copied)
+    return marks_in(sheet, cells, missing_count)
 
 
 def _check_source(sheet: Sheet, cells: CellRange, content: Content) -> None:

@@ -1,4 +1,4 @@
-"""Formulas whose results fill as many cells as they need."""
+"""Dynamic arrays: formulas whose results spill into the cells beside them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ name="{_NAME}" minSupportedVersion="120000" {" ".join(f'{flag}="1"' for flag in 
 
 
 def spills(formula: str) -> bool:
-    """Return whether a formula fills the cells that it needs."""
+    """Return whether the results of a formula spill into other cells."""
     return bool(SPILLING & {*functions(formula)})
 
 
 def fill_spill(sheet: Sheet, cells: CellRange, formula: str) -> None:
-    """Write a formula that fills the cells below and beside it, too.
+    """Write a formula as a dynamic array.
 
     Raises:
         ToolError: If several cells are named, the cell is in a table, or the workbook has other metadata.

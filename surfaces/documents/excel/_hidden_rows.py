@@ -10,7 +10,7 @@ from openpyxl.utils import get_column_letter
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import short
-from callboard.surfaces.documents.excel._cell_elements import area_of, is_hidden
+from callboard.surfaces.documents.excel._cell_elements import SIGNS, area_of, is_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _TRUE = frozenset({"1", "true"})
 _MOST_SPANS = 20
 _MOST_VALUES = 20
-_SIGNS = {"lessThan": "<", "lessThanOrEqual": "<=", "greaterThan": ">", "greaterThanOrEqual": ">=", "notEqual": "<>"}
 _DATE_PARTS = ("year", "month", "day", "hour", "minute", "second")
 
 
@@ -112,7 +111,7 @@ def _shows(criterion: Element) -> Iterator[str]:
         if len(values) > _MOST_VALUES:
             yield f"{len(values) - _MOST_VALUES} more values"
     elif kind == "customFilters":
-        tests = [f"{_SIGNS.get(entry.get('operator'), '=')} {entry.get('val', '')}" for entry in criterion]
+        tests = [f"{SIGNS.get(entry.get('operator'), '=')} {entry.get('val', '')}" for entry in criterion]
         yield (" and " if criterion.get("and") in _TRUE else " or ").join(tests)
     elif kind == "top10":
         side = "lowest" if criterion.get("top") in {"0", "false"} else "highest"

@@ -10,10 +10,10 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
-from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._cell_elements import OPERATORS, area_of
 from callboard.surfaces.documents.excel._cell_references import functions, quoted_title
 from callboard.surfaces.documents.excel._cell_values import Date
-from callboard.surfaces.documents.excel._condition_formulas import number_text
+from callboard.surfaces.documents.excel._condition_formulas import number_text, without_wildcards
 from callboard.surfaces.documents.excel._hidden_rows import hidden_rows
 from callboard.surfaces.documents.excel._named_tables import Table, tables_of
 from callboard.surfaces.documents.excel._reduced_workbook import FILTER_NAME
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._sheet import Sheet
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
-_OPERATORS = {
-    "<>": "notEqual", "<": "lessThan", "<=": "lessThanOrEqual", ">": "greaterThan", ">=": "greaterThanOrEqual",
-}  # fmt: skip
 _OF_VISIBLE = frozenset({"SUBTOTAL", "AGGREGATE"})
 """Functions that leave out rows hidden by a filter."""
 _MOST_TESTS = 2
@@ -38,9 +35,7 @@ _MOST_TESTS = 2
 def set_filter(file: ExcelFile, target: SheetRange, where: list[Condition]) -> Answer:
     """Hide the rows of a range that do not meet conditions.
 
-    This is Excel's filter.
-
-    Without conditions the filter is cleared, and its rows are shown. Totals at the end stay visible.
+    This is Excel's filter. Without conditions it is cleared, and its rows are shown. Totals at the end stay visible.
 
     Raises:
         ToolError: If another range of the sheet has a filter, or a filter can't hold the conditions.
@@ -50,23 +45,23 @@ def set_filter(file: ExcelFile, target: SheetRange, where: list[Condition]) -> A
     cells = _filtered_range(sheet, cells, table)
     rows = [*range(cells.min_row + 1, cells.max_row + 1)]
     target = SheetRange(sheet, cells)
-    shown = {*matching(file, target, rows, where, header=True)} if where else {*rows}
+    visible_rows = {*matching(file, target, rows, where, header=True)} if where else {*rows}
     _write_criteria(sheet, cells, table, where)
-    was_hidden = {*hidden_rows(sheet, cells)}
+    hidden = {*hidden_rows(sheet, cells)}
     for row in rows:
-        if (row in shown) == (row in was_hidden):
-            _show(sheet, row, visible=row in shown)
+        if (row in visible_rows) == (row in hidden):
+            _show(sheet, row, visible=row in visible_rows)
     if table is None:
         _mark_sheet(file, sheet, cells, active=bool(where))
     sheet.reshaped = True
     file.outdated += [
         cell
-        for other in file.worksheets
-        for position, cell in other.formula_cells()
-        if _OF_VISIBLE & {*functions(other.formula(*position))}
+        for worksheet in file.worksheets
+        for position, cell in worksheet.formula_cells()
+        if _OF_VISIBLE & {*functions(worksheet.formula(*position))}
     ]
-    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows_shown": len(shown)}
-    return answer | {"rows_hidden": len(rows) - len(shown)} | texts_compared(target, rows, where, header=True)
+    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows_shown": len(visible_rows)}
+    return answer | {"rows_hidden": len(rows) - len(visible_rows)} | texts_compared(target, rows, where, header=True)
 
 
 def _filtered_range(sheet: Sheet, cells: CellRange, table: Table | None) -> CellRange:
@@ -101,8 +96,8 @@ def _write_criteria(sheet: Sheet, cells: CellRange, table: Table | None, where: 
         root.remove(element)
         return
     element.set("ref", cells.coord)
-    for old in element.findall(q("filterColumn")):
-        element.remove(old)
+    for entry in element.findall(q("filterColumn")):
+        element.remove(entry)
     by_column: dict[int, list[Condition]] = {}
     for condition in where:
         column = column_of(sheet, cells, condition.column, header=True)
@@ -135,8 +130,8 @@ def _criterion(sheet: Sheet, conditions: list[Condition]) -> Element:
             test.set("operator", "notEqual")
             test.set("val", " ")
             continue
-        if condition.operator in _OPERATORS:
-            test.set("operator", _OPERATORS[condition.operator])
+        if condition.operator in OPERATORS and condition.operator != "=":  # which is the default
+            test.set("operator", OPERATORS[condition.operator])
         test.set("val", _value(sheet, condition))
     return tests
 
@@ -148,7 +143,7 @@ def _value(sheet: Sheet, condition: Condition) -> str:
     number = number_text(sheet, value)
     if number and (isinstance(value, (int, float, Date)) or condition.operator in {"<", "<=", ">", ">="}):
         return number
-    text = "".join(f"~{letter}" if letter in "~*?" else letter for letter in str(value))
+    text = without_wildcards(str(value))
     return {"contains": f"*{text}*", "begins": f"{text}*", "ends": f"*{text}"}.get(condition.operator, text)
 
 
@@ -168,8 +163,7 @@ def _mark_sheet(file: ExcelFile, sheet: Sheet, cells: CellRange, *, active: bool
         properties.set("filterMode", "1")
     root = file.package.edit(file.part)
     names = root.find(q("definedNames"))
-    old = [element for name, local, element in file.names() if name == FILTER_NAME and local is sheet]
-    for element in old:
+    for element in [element for name, scope, element in file.names() if name == FILTER_NAME and scope is sheet]:
         names.remove(element)
     if names is None and active:
         names = etree.Element(q("definedNames"))

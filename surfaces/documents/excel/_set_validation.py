@@ -12,7 +12,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import clean
-from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._cell_elements import OPERATORS, area_of
 from callboard.surfaces.documents.excel._cell_values import Date, serial_of
 from callboard.surfaces.documents.excel._dynamic_arrays import spills
 from callboard.surfaces.documents.excel._formulas import checked, resolved
@@ -32,10 +32,7 @@ Limit: TypeAlias = int | float | Date
 Sign: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "between", "not between"]
 
 _TYPES = {"number": "decimal", "length": "textLength", "formula": "custom"}
-_OPERATORS = {
-    "=": "equal", "<>": "notEqual", "<": "lessThan", "<=": "lessThanOrEqual", ">": "greaterThan",
-    ">=": "greaterThanOrEqual", "between": "between", "not between": "notBetween",
-}  # fmt: skip
+_OPERATORS = OPERATORS | {"between": "between", "not between": "notBetween"}
 _MAX_CHOICES = 255
 """The most characters of choices that Excel holds in a rule."""
 _MAX_MESSAGE = 255
@@ -52,16 +49,21 @@ def set_validation(sheet: Sheet, ranges: list[CellRange], rule: Element | None) 
     if rule is None:
         return answer
     rule.set("sqref", " ".join(cells.coord for cells in ranges))
-    holder = sheet.element("dataValidations")
-    holder.append(rule)
-    holder.set("count", str(len(holder)))
-    written = next(entry for entry in rules_of(sheet) if entry.cells[0].coord == ranges[0].coord)
+    add_validation(sheet, rule)
+    validation = next(entry for entry in rules_of(sheet) if entry.cells[0].coord == ranges[0].coord)
     broken = [
         where_of(row, column)
         for row, column in sheet.filled()
-        if written.covers(row, column) and written.allows(row, column) is False
+        if validation.covers(row, column) and validation.allows(row, column) is False
     ]
     return answer | ({"values_not_allowed": [*broken[:_MAX_LISTED]]} if broken else {})
+
+
+def add_validation(sheet: Sheet, rule: Element) -> None:
+    """Add a validation to those of a sheet."""
+    holder = sheet.element("dataValidations")
+    holder.append(rule)
+    holder.set("count", str(len(holder)))
 
 
 def list_rule(sheet: Sheet, cells: CellRange, choices: list[str | int | float], source: str) -> Element:

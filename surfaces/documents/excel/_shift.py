@@ -153,7 +153,7 @@ class Deletion(Shift):
         return [new for part in parts if (new := self.area(part)) is not None]
 
     def cuts(self, cells: CellRange) -> bool:
-        """Return whether some of a range's columns would move alone."""
+        """Return whether only some columns of a range would move."""
         if self.columns is None or cells.max_row < self.at or self._is_within(cells.min_col, cells.max_col):
             return False
         return bool(cells.min_col <= self.columns[1] and cells.max_col >= self.columns[0])

@@ -77,6 +77,6 @@ def _check_arguments(kind: Kind, **arguments: object) -> None:
         ToolError: If there are some.
     """
     uses = {"list": ("choices", "source"), "formula": ("formula",), "none": ()}.get(kind, ("limits",))
-    if wrong := [name for name, value in arguments.items() if value and name not in uses]:
-        msg = f"{kind} takes {' or '.join(uses) or 'no arguments'}, and not {' and '.join(wrong)}"
+    if unused_names := [name for name, value in arguments.items() if value and name not in uses]:
+        msg = f"{kind} takes {' or '.join(uses) or 'no arguments'}, and not {' and '.join(unused_names)}"
         raise ToolError(msg)

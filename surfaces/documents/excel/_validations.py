@@ -12,7 +12,7 @@ from openpyxl.utils.datetime import from_excel
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._package import local
 from callboard.surfaces.documents._tables import short
-from callboard.surfaces.documents.excel._cell_elements import area_of
+from callboard.surfaces.documents.excel._cell_elements import SIGNS, area_of
 from callboard.surfaces.documents.excel._cell_references import areas, bounds_of
 from callboard.surfaces.documents.excel._formula_text import translated
 from callboard.surfaces.documents.excel._named_tables import tables_of
@@ -37,10 +37,6 @@ _TRUE = frozenset({"1", "true"})
 _KINDS = {
     "whole": "a whole number", "decimal": "a number", "date": "a date", "time": "a time",
     "textLength": "a text with a length in characters",
-}  # fmt: skip
-_SIGNS = {
-    "equal": "=", "notEqual": "<>", "lessThan": "<", "lessThanOrEqual": "<=", "greaterThan": ">",
-    "greaterThanOrEqual": ">=",
 }  # fmt: skip
 _NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"DATE\(([0-9]{4}),([0-9]{1,2}),([0-9]{1,2})\)", re.IGNORECASE)
@@ -85,7 +81,7 @@ class Rule:
         if self.operator in _SPAN and len(limits) == 2:
             within = "between" if self.operator == "between" else "not between"
             return f"{_KINDS[self.kind]} {within} {limits[0]} and {limits[1]}"
-        return f"{_KINDS[self.kind]} {_SIGNS.get(self.operator, '=')} {limits[0]}"
+        return f"{_KINDS[self.kind]} {SIGNS.get(self.operator, '=')} {limits[0]}"
 
     def allows(self, row: int, column: int) -> bool | None:
         """Return whether a cell's value fulfils it; None if unknown."""
@@ -108,7 +104,7 @@ class Rule:
         return {
             "=": number == first, "<>": number != first, "<": number < first, "<=": number <= first,
             ">": number > first, ">=": number >= first,
-        }[_SIGNS.get(self.operator, "=")]  # fmt: skip
+        }[SIGNS.get(self.operator, "=")]  # fmt: skip
 
     def choices(self, row: int, column: int) -> list[object] | None:
         """Return the values of a list; None if unknown."""

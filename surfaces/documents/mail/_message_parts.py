@@ -96,7 +96,7 @@ def check_depth(message: EmailMessage, name: str) -> None:
     """Check the number and the depth of a message's parts.
 
     Raises:
-        ToolError: If they are.
+        ToolError: If there are too many, or they are nested too deeply.
     """
     level, depth, count = [message], 0, 0
     while level:

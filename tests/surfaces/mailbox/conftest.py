@@ -72,17 +72,17 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def mailbox(tmp_path: Path, workspace: Path) -> Iterator[Callable[..., Mailbox]]:
     """Open mailboxes; each ends with the test."""
-    opened = []
+    surfaces = []
 
     def make(**section: Any) -> Mailbox:
         settings = MailSettings.model_validate({"sender": f"Ada Lovelace <{ADA}>", **section})
         surface = MailSurface({"office": settings}, workspace=workspace, secrets=SECRETS)
         surface.open(Stage("mail", tmp_path / "journal.db"))
-        opened.append(surface)
+        surfaces.append(surface)
         return Mailbox(surface)
 
     yield make
-    for surface in opened:
+    for surface in surfaces:
         surface.close()
 
 

@@ -101,22 +101,23 @@ def imap(answers: dict[str, Callable[[ScriptedServer], object] | bytes]) -> Call
         server.tag = tag.encode()
         if command.startswith("AUTHENTICATE"):
             return server.send(b"+ \r\n")
-        known = {"CAPABILITY": CAPABILITIES, "EXAMINE": b"* 1 EXISTS\r\n* OK [UIDVALIDITY 7] x\r\n", **answers}
-        name = next((name for name in known if command.startswith(name)), "")
-        made = known.get(name, b"")
-        if callable(made):
-            return made(server)
-        return server.send(made + tag.encode() + b" OK done\r\n")
+        replies = {"CAPABILITY": CAPABILITIES, "EXAMINE": b"* 1 EXISTS\r\n* OK [UIDVALIDITY 7] x\r\n", **answers}
+        name = next((name for name in replies if command.startswith(name)), "")
+        reply = replies.get(name, b"")
+        if callable(reply):
+            return reply(server)
+        return server.send(reply + tag.encode() + b" OK done\r\n")
 
     return answer
 
 
 def smtp(answers: dict[str, Callable[[ScriptedServer], object] | bytes]) -> Callable[[ScriptedServer, bytes], None]:
     def answer(server: ScriptedServer, line: bytes) -> None:
-        known = {"ehlo": b"250-x\r\n250 AUTH PLAIN\r\n", "AUTH": b"235 OK\r\n", "DATA": b"354 go\r\n",
-                 ".\r\n": b"250 OK\r\n", "mail": b"250 OK\r\n", "rcpt": b"250 OK\r\n"}  # fmt: skip
-        made = {**known, **answers}.get(next((name for name in known if line.startswith(name.encode())), ""), b"")
-        made(server) if callable(made) else server.send(made)
+        replies = {"ehlo": b"250-x\r\n250 AUTH PLAIN\r\n", "AUTH": b"235 OK\r\n", "DATA": b"354 go\r\n",
+                   ".\r\n": b"250 OK\r\n", "mail": b"250 OK\r\n", "rcpt": b"250 OK\r\n"}  # fmt: skip
+        name = next((name for name in replies if line.startswith(name.encode())), "")
+        reply = {**replies, **answers}.get(name, b"")
+        reply(server) if callable(reply) else server.send(reply)
 
     return answer
 

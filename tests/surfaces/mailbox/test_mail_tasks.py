@@ -74,8 +74,8 @@ def test_person_approves_recipients_and_files(office, approve):
     assert len(office.sink.mails) == approve
     assert (result.outcome is Outcome.FINISHED) == approve
     (reason,) = reasons
-    shown = "to bob@example.org; subject 'The report'; attached: a.txt (5 bytes, SHA-256 5994471abb01112a)"
-    assert shown in reason
+    description = "to bob@example.org; subject 'The report'; attached: a.txt (5 bytes, SHA-256 5994471abb01112a)"
+    assert description in reason
 
 
 def test_rule_allows_some_recipients(office):

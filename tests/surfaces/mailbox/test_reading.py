@@ -166,8 +166,8 @@ def test_reply_keeps_the_thread_and_quotes(inbox, sink):
 def test_reply_to_all_goes_to_the_others_but_not_to_oneself(inbox, sink):
     inbox.deliver(mail(Cc="Dan <dan@example.org>, bob@example.org", Reply_To="desk@example.org"))
     arguments = inbox.box.arguments("reply_to_message", message=inbox.newest, text="Yes.", to_all=True)
-    shown = inbox.box.surface.recipient(inbox.box.target, "reply_to_message", arguments)
-    assert shown.startswith("desk@example.org; cc carol@example.org, dan@example.org, bob@example.org; subject")
+    description = inbox.box.surface.recipient(inbox.box.target, "reply_to_message", arguments)
+    assert description.startswith("desk@example.org; cc carol@example.org, dan@example.org, bob@example.org; subject")
     inbox.box("reply_to_message", message=inbox.newest, text="Yes.", to_all=True)
     people = ["desk@example.org", "carol@example.org", "dan@example.org", "bob@example.org"]
     assert sink[0].mails[0].rcpt_tos == people
@@ -224,8 +224,8 @@ def test_mailbox_is_read_over_tls_with_a_checked_certificate(inbox, mailbox, aut
     inbox.deliver(mail())
     port = inbox.server.tls_port if tls == "implicit" else inbox.server.port
     server = {"host": "localhost", "port": port, "tls": tls, "user": inbox.user, "secret": "mail"}
-    found = mailbox(imap=server, ca=authority.path)("find_messages")
-    assert found["found"] == 1
+    answer = mailbox(imap=server, ca=authority.path)("find_messages")
+    assert answer["found"] == 1
     with pytest.raises(ToolError, match="no valid certificate"):
         mailbox(imap=server)("find_messages")
     with pytest.raises(ToolError, match=f"refuses the login of {inbox.user}") as caught:

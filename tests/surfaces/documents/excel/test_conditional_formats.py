@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
+from excel_books import change_sheet, save_book, workbook_of
 from openpyxl.formatting.rule import CellIsRule, ColorScaleRule, FormulaRule
 from openpyxl.styles import PatternFill
 
@@ -23,23 +24,18 @@ RED = PatternFill("solid", bgColor="FFFF0000")
 @pytest.fixture
 def book(workspace: Path, call: Call) -> Path:
     """Give a workbook with one block and two conditional formats."""
-    path = workspace / "book.xlsx"
-    made = openpyxl.Workbook()
-    for row in ROWS:
-        made.active.append(row)
-    made.active.conditional_formatting.add("C2:C5", CellIsRule(operator="greaterThan", formula=["10"], fill=RED))
-    made.active.conditional_formatting.add("A2:B5", FormulaRule(formula=['$B2="East"'], fill=RED))
-    made.save(path)
-    call("get_controls", path.name)
-    return path
+    workbook = workbook_of(ROWS)
+    workbook.active.conditional_formatting.add("C2:C5", CellIsRule(operator="greaterThan", formula=["10"], fill=RED))
+    workbook.active.conditional_formatting.add("A2:B5", FormulaRule(formula=['$B2="East"'], fill=RED))
+    return save_book(workbook, workspace / "book.xlsx", call)
 
 
-def shown(call: Call, book: Path) -> dict[str, str]:
+def descriptions(call: Call, book: Path) -> dict[str, str]:
     """Return the conditional formats that an observation shows."""
     controls = call("get_controls", book.name)["controls"]
     detail: dict[str, Any] = next(control for control in controls if control["id"] == "sheet-1")["detail"]
-    found: dict[str, str] = detail.get("conditional_formats", {})
-    return found
+    formats: dict[str, str] = detail.get("conditional_formats", {})
+    return formats
 
 
 def rules(book: Path) -> dict[str, list[Any]]:
@@ -48,10 +44,9 @@ def rules(book: Path) -> dict[str, list[Any]]:
 
 
 def test_an_observation_shows_conditional_formats(book: Path, call: Call) -> None:
-    made = openpyxl.load_workbook(book)
-    made.active.conditional_formatting.add("C2:C5", ColorScaleRule(start_type="min", end_type="max"))
-    made.save(book)
-    assert shown(call, book) == {"C2:C5": "> 10; a color scale", "A2:B5": '=$B2="East"'}
+    scale = ColorScaleRule(start_type="min", end_type="max")
+    change_sheet(book, call, lambda sheet: sheet.conditional_formatting.add("C2:C5", scale))
+    assert descriptions(call, book) == {"C2:C5": "> 10; a color scale", "A2:B5": '=$B2="East"'}
 
 
 def test_conditions_make_a_conditional_format(book: Path, call: Call) -> None:
@@ -79,7 +74,7 @@ def test_conditional_formats_are_replaced_and_deleted(book: Path, call: Call) ->
     assert [rule.type for rule in rules(book)["C2:C5"]] == ["dataBar"]
     assert call("format_cells", book.name, cells="A1:C5", conditional="delete")["rules_deleted"] == 2
     assert rules(book) == {}
-    assert shown(call, book) == {}
+    assert descriptions(call, book) == {}
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
+import xlsxwriter
+from excel_books import change_sheet, save_book, workbook_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree
 from openpyxl.comments import Comment
 from openpyxl.formatting.rule import FormulaRule
 from openpyxl.styles import Font, PatternFill
@@ -24,7 +28,6 @@ from callboard.surfaces.documents.excel._text_patterns import compiled, expansio
 from callboard.surfaces.documents.excel._workbook import ExcelFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Call
@@ -39,24 +42,10 @@ ROWS = [["Name", "Price", "Qty", "Total"], ["bolt", 2, 3, "=B2*C2"], ["nut", 5, 
 @pytest.fixture
 def book(workspace: Path, call: Call) -> Path:
     """Give a workbook with formulas and a date."""
-    path = workspace / "book.xlsx"
-    made = openpyxl.Workbook()
-    for row in ROWS:
-        made.active.append(row)
-    made.active["A2"].font = Font(bold=True)
-    made.active["A5"] = dt.date(2026, 5, 31)
-    made.active.title = "Data"
-    made.save(path)
-    call("get_controls", path.name)
-    return path
-
-
-def changed(book: Path, call: Call, change: Callable[[Any], None]) -> None:
-    """Change the first sheet with another program."""
-    made = openpyxl.load_workbook(book)
-    change(made["Data"])
-    made.save(book)
-    call("get_controls", book.name)
+    workbook = workbook_of(ROWS, "Data")
+    workbook.active["A2"].font = Font(bold=True)
+    workbook.active["A5"] = dt.date(2026, 5, 31)
+    return save_book(workbook, workspace / "book.xlsx", call)
 
 
 def rows_of(book: Path, title: str, cells: str) -> list[list[Any]]:
@@ -110,6 +99,20 @@ def test_one_cell_fills_a_range(book: Path, call: Call) -> None:
     assert rows_of(book, "Data", "E2:E3") == [["=C2*D2"], ["=C3*D3"]]
 
 
+def test_copy_counts_rules_of_excel_extensions_as_not_copied(workspace: Path, call: Call) -> None:
+    path = workspace / "bars.xlsx"
+    with xlsxwriter.Workbook(path) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_column("A1", [1, 2, 3])
+        sheet.conditional_format("A1:A3", {"type": "data_bar", "data_bar_2010": True})
+    call("get_controls", path.name)
+    answer = call("copy_range", path.name, cells="A1:A3", to="C1")
+    assert answer["not_copied"] == {"conditional formats and validations": 1}
+    with zipfile.ZipFile(path) as archive:
+        root = etree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
+    assert [rule.get("sqref") for rule in root.iterfind("{*}conditionalFormatting")] == ["A1:A3", "C1:C3"]
+
+
 def test_merged_cells_and_rules_are_copied(book: Path, call: Call) -> None:
     def add(sheet: Any) -> None:
         sheet.merge_cells("A7:B7")
@@ -118,7 +121,7 @@ def test_merged_cells_and_rules_are_copied(book: Path, call: Call) -> None:
         sheet.conditional_formatting.add("B2:B9", FormulaRule(formula=["B2>$C$2"], fill=fill))
         sheet.add_data_validation(DataValidation(type="list", formula1='"bolt,nut"', sqref="A2:A3"))
 
-    changed(book, call, add)
+    change_sheet(book, call, add)
     answer = call("copy_range", book.name, cells="A2:C7", to="F3")
     assert answer["not_copied"] == {"notes": 1}
     sheet = openpyxl.load_workbook(book)["Data"]
@@ -138,7 +141,7 @@ def test_validations_are_copied_with_values_that_break_them(book: Path, call: Ca
         sheet.add_data_validation(rule)
         sheet.add_data_validation(DataValidation(type="list", formula1='"x"', sqref="F2:F9", showErrorMessage=True))
 
-    changed(book, call, add)
+    change_sheet(book, call, add)
     call("copy_range", book.name, cells="B2:B3", to="F2")
     sheet = openpyxl.load_workbook(book)["Data"]
     rules = {str(rule.sqref): rule.type for rule in sheet.data_validations.dataValidation}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
+from excel_books import change_sheet, save_book, workbook_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.comments import Comment
@@ -20,7 +21,6 @@ from callboard.surfaces.documents.excel._shift import Deletion, Shift
 from callboard.surfaces.documents.excel._workbook import ExcelFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Call
@@ -32,23 +32,9 @@ WEST = [{"column": "Region", "value": "west"}]
 @pytest.fixture
 def book(workspace: Path, call: Call) -> Path:
     """Give a workbook with a block of rows, and a sum elsewhere."""
-    path = workspace / "book.xlsx"
-    made = openpyxl.Workbook()
-    for row in ROWS:
-        made.active.append(row)
-    made.active.title = "Data"
-    made.create_sheet("Sums").append(["=SUM(Data!C2:C6)", "=Data!C6", "=Data!C3"])
-    made.save(path)
-    call("get_controls", path.name)
-    return path
-
-
-def changed(book: Path, call: Call, change: Callable[[Any], None]) -> None:
-    """Change the first sheet with another program."""
-    made = openpyxl.load_workbook(book)
-    change(made["Data"])
-    made.save(book)
-    call("get_controls", book.name)
+    workbook = workbook_of(ROWS, "Data")
+    workbook.create_sheet("Sums").append(["=SUM(Data!C2:C6)", "=Data!C6", "=Data!C3"])
+    return save_book(workbook, workspace / "book.xlsx", call)
 
 
 def rows_of(book: Path) -> list[list[Any]]:
@@ -98,7 +84,7 @@ def test_formats_notes_rules_and_heights_stay_with_their_rows(book: Path, call: 
         rule = DataValidation(type="whole", operator="greaterThan", formula1="0", sqref="A2:A6")
         sheet.add_data_validation(rule)
 
-    changed(book, call, add)
+    change_sheet(book, call, add)
     delete(call, book, where=[{"column": "Id", "value": 2}])
     sheet = openpyxl.load_workbook(book)["Data"]
     assert (sheet["A4"].value, sheet["A4"].font.b, sheet["B4"].comment.text) == (3, True, "checked")
@@ -109,7 +95,7 @@ def test_formats_notes_rules_and_heights_stay_with_their_rows(book: Path, call: 
 
 
 def test_cells_beside_are_not_deleted_with_the_rows(book: Path, call: Call) -> None:
-    changed(book, call, lambda sheet: sheet.__setitem__("E5", "beside"))
+    change_sheet(book, call, lambda sheet: sheet.__setitem__("E5", "beside"))
     with pytest.raises(ToolError, match="E5 beside A1:C6 would be deleted with its row: set whole_rows to false"):
         delete(call, book, where=WEST, cells="A1:C6")
     delete(call, book, where=WEST, cells="A1:C6", whole_rows=False)
@@ -128,7 +114,7 @@ def test_a_table_shrinks_beside_other_cells(book: Path, call: Call) -> None:
         fill = PatternFill("solid", bgColor="FFFF0000")
         sheet.conditional_formatting.add("B2:F9", CellIsRule(operator="equal", formula=["1"], fill=fill))
 
-    changed(book, call, add)
+    change_sheet(book, call, add)
     delete(call, book, where=WEST, cells="Sales", whole_rows=False)
     sheet = openpyxl.load_workbook(book)["Data"]
     assert sheet.tables["Sales"].ref == "A1:C4"
@@ -138,11 +124,11 @@ def test_a_table_shrinks_beside_other_cells(book: Path, call: Call) -> None:
 
 
 def test_what_would_be_cut_is_refused(book: Path, call: Call) -> None:
-    changed(book, call, lambda sheet: sheet.merge_cells("C8:D8"))
+    change_sheet(book, call, lambda sheet: sheet.merge_cells("C8:D8"))
     with pytest.raises(ToolError, match="the merged cells C8:D8 would be cut"):
         delete(call, book, where=WEST, cells="A1:C6", whole_rows=False)
-    changed(book, call, lambda sheet: sheet.unmerge_cells("C8:D8"))
-    changed(book, call, lambda sheet: setattr(sheet.row_dimensions[4], "hidden", True))
+    change_sheet(book, call, lambda sheet: sheet.unmerge_cells("C8:D8"))
+    change_sheet(book, call, lambda sheet: setattr(sheet.row_dimensions[4], "hidden", True))
     with pytest.raises(ToolError, match="rows 4 are hidden"):
         delete(call, book, where=WEST, cells="A1:C6", whole_rows=False)
     assert delete(call, book, duplicates_in=["*"])["hidden_rows_deleted"] == "4"
@@ -168,7 +154,7 @@ def test_a_deletion_that_is_not_clear_is_refused(
 
 
 def test_totals_are_no_duplicates(book: Path, call: Call) -> None:
-    changed(book, call, lambda sheet: sheet.append(["Total", None, "=SUM(C2:C6)"]))
+    change_sheet(book, call, lambda sheet: sheet.append(["Total", None, "=SUM(C2:C6)"]))
     answer = delete(call, book, where=[{"column": "Sales", "operator": ">", "value": 0}, *WEST])
     assert answer["totals_left_out"] == "7"
     assert rows_of(book)[-1] == ["Total", None, "=SUM(C2:C4)"]

@@ -7,9 +7,9 @@ import random
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-import openpyxl
 import pytest
 import xlsxwriter
+from excel_books import save_book, workbook_of
 from lxml import etree
 from openpyxl.utils import get_column_letter
 
@@ -30,13 +30,7 @@ ROWS = [["a", "East", 5], ["b", "West", 12], ["c", "East", 7]]
 @pytest.fixture
 def book(workspace: Path, call: Call) -> Path:
     """Give a workbook with three columns."""
-    path = workspace / "book.xlsx"
-    made = openpyxl.Workbook()
-    for row in ROWS:
-        made.active.append(row)
-    made.save(path)
-    call("get_controls", path.name)
-    return path
+    return save_book(workbook_of(ROWS), workspace / "book.xlsx", call)
 
 
 def part_of(path: Path, name: str) -> bytes:
@@ -63,8 +57,8 @@ def test_filter_fills_the_cells_that_it_needs(book: Path, call: Call) -> None:
 
 
 def test_the_metadata_is_that_of_xlsxwriter(book: Path, call: Call, tmp_path: Path) -> None:
-    with xlsxwriter.Workbook(tmp_path / "other.xlsx") as made:
-        made.add_worksheet().write_dynamic_array_formula("A1", "=UNIQUE(B1:B2)")
+    with xlsxwriter.Workbook(tmp_path / "other.xlsx") as workbook:
+        workbook.add_worksheet().write_dynamic_array_formula("A1", "=UNIQUE(B1:B2)")
     call("set_formula", book.name, cells="E1", formula="=UNIQUE(B1:B3)")
     call("set_formula", book.name, cells="G1", formula="=SORT(C1:C3)")
     written, other = (part_of(path, "xl/metadata.xml") for path in (book, tmp_path / "other.xlsx"))
@@ -120,10 +114,7 @@ def test_filters_agree_with_a_plain_model(workspace: Path, call: Call) -> None:
         (f"C1:C30{sign}{value}", 2, sign, value) for sign, value in zip(COMPARE, (0, 40, 3, 3, 2024, 0), strict=True)
     ]
     tests += [(f'B1:B30{sign}"WEST"', 1, sign, "west") for sign in ("=", "<>")]
-    made = openpyxl.Workbook()
-    for row in rows:
-        made.active.append(row)
-    made.save(workspace / "book.xlsx")
+    workbook_of(rows).save(workspace / "book.xlsx")
     for number, (condition, *_) in enumerate(tests):
         cell = f"{get_column_letter(6 + 4 * number)}1"
         call("set_formula", "book.xlsx", cells=cell, formula=f"=FILTER(A1:C30,{condition})")

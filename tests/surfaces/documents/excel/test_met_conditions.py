@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
+from excel_books import change_sheet, save_book, workbook_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl.worksheet.cell_range import CellRange
@@ -28,13 +29,7 @@ YELLOW = "FFFFFF00"
 @pytest.fixture
 def book(workspace: Path, call: Call) -> Path:
     """Give a workbook with one table, as plain cells."""
-    path = workspace / "book.xlsx"
-    made = openpyxl.Workbook()
-    for row in ROWS:
-        made.active.append(row)
-    made.save(path)
-    call("get_controls", path.name)
-    return path
+    return save_book(workbook_of(ROWS), workspace / "book.xlsx", call)
 
 
 def colored(path: Path) -> set[str]:
@@ -92,13 +87,13 @@ def test_format_cells_names_the_rows_that_it_formatted(book: Path, call: Call) -
 
 
 def test_conditions_look_up_the_columns_of_the_table_around(book: Path, call: Call) -> None:
-    made = openpyxl.load_workbook(book)
-    for row, line in enumerate([["Item", "Code"], ["x", 1], ["y", 2]], start=8):
-        for column, value in enumerate(line, start=2):
-            made.active.cell(row, column, value)
-    made.active.add_table(Table(displayName="Codes", ref="B8:C10"))
-    made.save(book)
-    call("get_controls", book.name)
+    def add_table(sheet: Any) -> None:
+        for row, line in enumerate([["Item", "Code"], ["x", 1], ["y", 2]], start=8):
+            for column, value in enumerate(line, start=2):
+                sheet.cell(row, column, value)
+        sheet.add_table(Table(displayName="Codes", ref="B8:C10"))
+
+    change_sheet(book, call, add_table)
     call("format_cells", book.name, cells="B9:B10", where=[{"column": "Code", "value": 2}], fill="yellow")
     assert colored(book) == {"B10"}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
+from excel_books import change_sheet, save_book, workbook_of
 from openpyxl.worksheet.table import Table
 
 from callboard.surfaces import ToolError
@@ -27,14 +28,7 @@ EAST = [{"column": "Region", "value": "East"}]
 @pytest.fixture
 def book(workspace: Path, call: Call) -> Path:
     """Give a workbook with a block and a row of totals."""
-    path = workspace / "book.xlsx"
-    made = openpyxl.Workbook()
-    for row in ROWS:
-        made.active.append(row)
-    made.active.title = "My data"
-    made.save(path)
-    call("get_controls", path.name)
-    return path
+    return save_book(workbook_of(ROWS, "My data"), workspace / "book.xlsx", call)
 
 
 def hidden(book: Path) -> list[int]:
@@ -92,10 +86,7 @@ def test_a_new_filter_replaces_the_former_one_and_is_cleared(book: Path, call: C
 
 
 def test_the_filter_of_a_table_is_set_and_cleared(book: Path, call: Call) -> None:
-    made = openpyxl.load_workbook(book)
-    made.active.add_table(Table(displayName="Sales", ref="A1:C5"))
-    made.save(book)
-    call("get_controls", book.name)
+    change_sheet(book, call, lambda sheet: sheet.add_table(Table(displayName="Sales", ref="A1:C5")))
     call("filter_rows", book.name, where=EAST, cells="Sales")
     table = openpyxl.load_workbook(book).active.tables["Sales"]
     assert table.autoFilter.filterColumn[0].colId == 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import openpyxl
 import pytest
+from excel_books import save_book, workbook_of
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from callboard.surfaces import ToolError
@@ -23,16 +24,11 @@ ROWS = [["Item", "Size", "Due"], ["a", "S", 5], ["b", "XL", 12]]
 @pytest.fixture
 def book(workspace: Path, call: Call) -> Path:
     """Give a workbook with a block and a sheet of choices."""
-    path = workspace / "book.xlsx"
-    made = openpyxl.Workbook()
-    for row in ROWS:
-        made.active.append(row)
-    lists = made.create_sheet("My lists")
+    workbook = workbook_of(ROWS)
+    lists = workbook.create_sheet("My lists")
     for size in ("S", "M", "L"):
         lists.append([size])
-    made.save(path)
-    call("get_controls", path.name)
-    return path
+    return save_book(workbook, workspace / "book.xlsx", call)
 
 
 def validations(book: Path) -> dict[str, DataValidation]:
