@@ -41,7 +41,7 @@ def open_file(path: Path) -> io.BufferedReader:
 
 
 def read_upload(path: Path, max_bytes: int, refusal: str) -> bytes:
-    """Read a file that is sent elsewhere, up to one byte above a limit.
+    """Read a file to send elsewhere, bounded by a limit.
 
     Args:
         path: The file, in the workspace.

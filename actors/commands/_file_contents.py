@@ -109,7 +109,7 @@ def _add_slides(contents: Contents, archive: zipfile.ZipFile) -> None:
 
 
 def _add_texts(contents: Contents, root: Element, kind: str) -> None:
-    """Add paragraphs as texts of a kind, cells, and the number of tables."""
+    """Add paragraphs as texts of a kind, cells and tables."""
     cells = [cell for cell in root.iter() if _is(cell, "tc")]
     inside = [part for cell in cells for part in cell.iter() if _is(part, "p")]
     cell_paragraphs = set(map(id, inside))  # ids are unique as long as the list holds the elements
