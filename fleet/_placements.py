@@ -249,11 +249,16 @@ class Placements:
         if not claims:
             self._claims.pop(task_id, None)
 
-    async def forget(self, task_id: str) -> None:
-        """Delete the claims to an ended task, and its signals."""
+    async def forget(self, task_id: str, *, unsaid: str = "") -> None:
+        """Delete the claims to an ended task, and its signals.
+
+        Args:
+            task_id: Its id on the other machines.
+            unsaid: The machine that nothing was said to: it has no signals.
+        """
         for machine in self._claims.pop(task_id, {}):
-            for bucket, key in (
-                (Bucket.SIGNALS, signals_key(machine, self._name, task_id)),
-                (Bucket.CLAIMS, told_key(self._name, machine, task_id)),
-            ):
-                await repeat(lambda bucket=bucket, key=key: self._engine.delete(bucket, key))  # type: ignore[misc]
+            if machine != unsaid:
+                signals = signals_key(machine, self._name, task_id)
+                await repeat(lambda key=signals: self._engine.delete(Bucket.SIGNALS, key))  # type: ignore[misc]
+            claim = told_key(self._name, machine, task_id)
+            await repeat(lambda key=claim: self._engine.delete(Bucket.CLAIMS, key))  # type: ignore[misc]

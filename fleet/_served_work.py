@@ -351,7 +351,7 @@ class ServedWork:
             if not _is_same_work(handle.task, task):
                 cause = Cause(reason=f"the task id {task.id!r} was used before, for another task of this machine")
                 return _not_begun(task, Outcome.FAILED, cause)
-            return None if signals is None and handle.done() else handle
+            return None if signals is None and order.claim is None and handle.done() else handle
         reason = None if signals is None else signals.cancel
         if signals is None and order.claim is None:  # it is delivered again after its end; else its claim tells that
             reason = _GIVEN_UP

@@ -65,7 +65,9 @@ class SubmittedTask:
     claim: int | None = None
     """The revision of its machine's claim, if any machine may do it."""
     signals: TaskSignals | None = None
-    """All that was said to it; None before it was sent."""
+    """All that was said to it. None before it was sent; for work of any machine, until something is said to it."""
+    is_loaded: bool = False
+    """Whether its entries in the engine are known: those of an earlier process, too."""
     is_sent: bool = False
     """Whether this process has sent it."""
     told_entries: dict[Bucket, BucketEntry] = field(default_factory=dict)
@@ -108,12 +110,17 @@ class SubmittedTask:
         """The property of its machines, as in "no machine that ..."."""
         return f"has {self.pool} and has not refused the work" if self.refusals else f"has {self.pool}"
 
+    @property
+    def is_given(self) -> bool:
+        """True once a machine may have it: its signals, or its claim, are written before it is sent."""
+        return self.signals is not None or self.claim is not None
+
     def move(self, placement: Placement | None) -> None:
         """Have it done by a machine, which knows nothing of it yet."""
         self.machine = ANY_MACHINE if placement is None else placement.machine
         self.target_there = "" if placement is None else placement.claim.target
         self.claim = None if placement is None else placement.revision
-        self.signals, self.is_sent = None, False
+        self.signals, self.is_sent, self.is_loaded = None, False, False
 
 
 def needs_of(binds: Mapping[str, JsonValue]) -> dict[str, str]:

@@ -290,7 +290,7 @@ class SubmittedWork:
         if not self.may_assign(run.assign.task_id):
             raise HandedOnError.of(run.assign.task_id)
         task = await self._known(run.assign)
-        if self._own_name.taken and task.signals is None:
+        if self._own_name.taken and not task.is_given:
             raise CallboardError(self._own_name.taken)
         if not task.is_unplaced:
             await self._tell_pause(task, is_paused=run.paused)
@@ -323,7 +323,7 @@ class SubmittedWork:
         """Tell the other machine of a cancel, once the engine answers."""
         task = await self._known(run.assign)
         await self._take_back(task)
-        if task.signals is None and task.result is None:  # it was never sent
+        if not task.is_given and task.result is None:  # it was never sent
             task.result = _cancelled(task)
         reason = run.causes[0].reason if run.causes else "it was stopped"
         if task.result is None:
@@ -365,7 +365,7 @@ class SubmittedWork:
         """Pause a subtask on the other machine, or resume it."""
         task = self._task_of(run.assign)
         task.is_paused = paused
-        if task.signals is not None:
+        if task.is_given:
             in_background(self._tell_pause(task, is_paused=paused))
 
     def expect_answer(self, run: Run) -> None:
@@ -386,7 +386,8 @@ class SubmittedWork:
     async def _delete(self, task: SubmittedTask) -> None:
         key = self._key(task)
         if task.pool:
-            await self._placements.forget(task.task_id)
+            has_signals = task.signals is not None or not task.is_loaded
+            await self._placements.forget(task.task_id, unsaid="" if has_signals else task.machine)
         else:
             await repeat(lambda: self._engine.delete(Bucket.SIGNALS, self._signals_key(task)))
         await self._files.discard((*task.files.values(), *task.sent_files))
@@ -400,12 +401,13 @@ class SubmittedWork:
         async with task.lock:
             if task.is_unplaced:
                 task.move(await self._placements.get(task.task_id))
-            if task.signals is None and not task.is_unplaced:
+            if not task.is_loaded and not task.is_unplaced:
                 for bucket, take in ((Bucket.REQUESTS, self._take_requests), (Bucket.RESULTS, self._take_result)):
                     await self._take(task, bucket, await self._entry(bucket, self._key(task)), take)
                 entry = await self._entry(Bucket.SIGNALS, self._signals_key(task))
                 if entry is not None and entry.value is not None:
                     task.signals = TaskSignals.model_validate_json(entry.value)
+                task.is_loaded = True
         return task
 
     async def _entry(self, bucket: Bucket, key: str) -> BucketEntry | None:
@@ -418,10 +420,14 @@ class SubmittedWork:
             await self._put_signals(task, signals)
 
     async def _tell_pause(self, task: SubmittedTask, *, is_paused: bool) -> None:
-        """Pause or resume a subtask, unless that was said to it last."""
+        """Pause or resume a subtask, unless that was said to it last.
+
+        Work for a named machine always has signals, since their absence means that its end is known here. A claim tells
+        that of other work.
+        """
         while True:
             signals, is_paused = task.signals, is_paused if task.is_paused is None else task.is_paused
-            if signals is not None and bool(signals.paused) is is_paused:
+            if task.is_given and bool(signals is not None and signals.paused) is is_paused:
                 return
             await self._signal(task, **({"paused": is_paused} if is_paused or signals is not None else {}))
 
@@ -518,7 +524,7 @@ class SubmittedWork:
             return
         task.move(placement)
         if not task.is_unplaced:
-            task.is_told_away = False
+            task.is_told_away, task.is_loaded = False, True  # no machine had it before
             self._on_placed(task)
         elif not task.is_told_away:
             task.is_told_away = True

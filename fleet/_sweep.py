@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 SWEEP_SECONDS = 600.0
 """The interval at which leftovers of tasks that were not over yet are looked at again."""
 
-_TOLD = (Bucket.REQUESTS, Bucket.RESULTS, Bucket.CLAIMS)
-"""The buckets that this machine watches. A kill leaves an entry in one of them, since they are cleared last."""
+_TOLD = (Bucket.REQUESTS, Bucket.CLAIMS, Bucket.RESULTS)
+"""The buckets that this machine watches, in the order of their deletion.
+
+A kill leaves an entry in one of them, since signals are deleted first. A claim without a result means that its machine
+has still to end the work.
+"""
 
 
 class SubtaskIds:
@@ -122,7 +126,8 @@ class Sweep:
         entries = {bucket: await self._entry(bucket, key) for bucket in _TOLD}
         key_there = signals_key(machine, self._name, task_id)
         signals = await self._entry(Bucket.SIGNALS, key_there)
-        if entries[Bucket.RESULTS] is None and signals is not None and not _is_over(entries[Bucket.CLAIMS]):
+        is_given = (signals or entries[Bucket.CLAIMS]) is not None
+        if entries[Bucket.RESULTS] is None and is_given and not _is_over(entries[Bucket.CLAIMS]):
             return False
         files = await self._files_of(entries[Bucket.RESULTS])
         await self._files.discard(sent_by(files, machine, task_id).values())

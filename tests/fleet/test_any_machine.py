@@ -241,6 +241,47 @@ def test_begun_work_is_never_given_to_another_machine(fleet):
     assert done == ["alpha", "beta"]
 
 
+def test_ended_work_is_told_by_its_machine_after_a_restart(fleet):
+    engine, done = MemoryEngine(fleet.hub, "alpha"), []
+
+    def end_alone(request):
+        done.append(request.run_id)
+        engine.cut(off=True)
+        return finish(request)
+
+    first = fleet.machine("alpha", surface=Shells(), linux=end_alone, engine=engine)
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    handle = fleet.submit(desk, on_build(1))
+    wait_for(lambda: done and not first.pending())
+    first.stop()
+    fleet.machine("alpha", surface=Shells(), linux=end_alone)
+    assert handle.result(PATIENCE).outcome is Outcome.FINISHED
+    assert len(done) == 1
+
+
+def test_work_is_cancelled_by_a_submitter_that_restarts(fleet):
+    """Nothing was said to the work before: its claim alone tells that a machine has it."""
+    busy, release = threading.Event(), threading.Event()
+
+    def wait(request):
+        busy.set()
+        release.wait(PATIENCE)
+        return finish(request)
+
+    there = fleet.machine("alpha", surface=Shells(), linux=wait)
+    desk = fleet.machine("desk", serves=False, linux=finish)
+    handle = fleet.submit(desk, on_build(1))
+    assert busy.wait(PATIENCE)
+    assert not any(bucket is Bucket.SIGNALS for bucket, _ in fleet.hub.entries)
+    desk.stop()
+    again = fleet.machine("desk", serves=False, linux=finish).handle(handle.task_id)
+    again.cancel("enough")
+    result = again.result(PATIENCE)
+    assert (result.outcome, result.subtasks[0].machine) == (Outcome.CANCELLED, "alpha")
+    wait_for(lambda: not there.pending())
+    release.set()
+
+
 class CarelessEngine(MemoryEngine):
     """An engine whose claims are written without compare-and-set."""
 

@@ -203,7 +203,7 @@ STARTED = Claim(state=ClaimState.STARTED).model_dump_json().encode()
         {Bucket.RESULTS: b"can't be read", Bucket.SIGNALS: SIGNALS, Bucket.REQUESTS: b"{}", Bucket.CLAIMS: STARTED},
         {Bucket.RESULTS: b"{}"},
         {Bucket.REQUESTS: b"{}"},
-        {Bucket.CLAIMS: STARTED},
+        {Bucket.RESULTS: b"{}", Bucket.CLAIMS: STARTED},
         {Bucket.CLAIMS: WITHDRAWN, Bucket.SIGNALS: SIGNALS},
         {Bucket.CLAIMS: REFUSED, Bucket.SIGNALS: SIGNALS},
     ],
@@ -214,7 +214,11 @@ async def test_entries_of_a_task_that_is_over_are_deleted(fleet, entries):
 
 @pytest.mark.parametrize(
     "entries",
-    [{Bucket.REQUESTS: b"{}", Bucket.SIGNALS: SIGNALS}, {Bucket.CLAIMS: STARTED, Bucket.SIGNALS: SIGNALS}],
+    [
+        {Bucket.REQUESTS: b"{}", Bucket.SIGNALS: SIGNALS},
+        {Bucket.CLAIMS: STARTED, Bucket.SIGNALS: SIGNALS},
+        {Bucket.CLAIMS: STARTED},
+    ],
 )
 async def test_cancel_stays_until_its_machine_has_ended_the_work(fleet, entries):
     assert await swept(fleet.hub, entries) == set(entries)
