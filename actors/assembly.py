@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from callboard.actors.commands.mcp import McpSession
+    from callboard.actors.runtime import WaitingRequests
     from callboard.fleet import FleetEngine, FleetLink, LocalMachines
     from callboard.messages import Target
 
@@ -145,7 +146,7 @@ class Assembly:
                     services, pipelines, self.surface_lifecycle, self.jobs, self.schedulers, first_token=opened.token
                 )
             )
-            self.submission = self._new_submission()
+            self.submission = self._new_submission(services.waiting)
             self.watchdog.start()
             undo.pop_all()
         if self.traces is not None:
@@ -327,7 +328,7 @@ class Assembly:
             stream.add_sink(self.metrics.see)
         return stream
 
-    def _new_submission(self) -> Submission:
+    def _new_submission(self, waiting: WaitingRequests) -> Submission:
         return Submission(
             client=self.client,
             stream=self.stream,
@@ -340,6 +341,7 @@ class Assembly:
             budgets=self.budgets,
             traces=self.traces,
             check_inputs=self.check_inputs,
+            waiting=waiting,
             abandon=_nothing if self.fleet is None else self.fleet.abandon,
         )
 

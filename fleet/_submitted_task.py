@@ -112,7 +112,10 @@ class SubmittedTask:
 
     @property
     def is_given(self) -> bool:
-        """True once a machine may have it: its signals, or its claim, are written before it is sent."""
+        """True once a machine may have it.
+
+        Its signals or its claim are written before it is sent.
+        """
         return self.signals is not None or self.claim is not None
 
     def move(self, placement: Placement | None) -> None:

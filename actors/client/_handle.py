@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import time
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from callboard.actors.root import GetProgress, GetStatus, ended_progress
 from callboard.actors.runtime import refuse_own_thread
+from callboard.config import HostLog
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -33,9 +36,15 @@ if TYPE_CHECKING:
 
     from callboard.actors.client._client import RootClient
     from callboard.actors.commands import OutputType
-    from callboard.actors.runtime import Budgets, EventFeed, EventStream
+    from callboard.actors.runtime import Budgets, EventFeed, EventStream, WaitingRequests
 
     NextT = TypeVar("NextT", default=JsonValue)
+
+
+_UNSEEN_SECONDS = 5.0
+"""The time after which a request that no one looks at is told to the log."""
+
+_log = HostLog()
 
 
 class Submitter(Protocol):
@@ -44,6 +53,7 @@ class Submitter(Protocol):
     client: RootClient
     stream: EventStream
     budgets: Budgets
+    waiting: WaitingRequests
 
     abandon: Callable[[str], None]
     """Do not wait for the ends of a cancelled task's subtasks on other machines."""
@@ -94,7 +104,9 @@ class TaskHandle(Generic[OutputT]):
             state, steps = result.outcome.value, result.usage.steps
         else:
             return f"<{type(self).__name__} {self.task_id} without a result: the supervisor stopped>"
-        return f"<{type(self).__name__} {self.task_id} {state}, {steps} step{'' if steps == 1 else 's'}>"
+        hint = self._submission.waiting.hint(self.task_id)
+        steps_text = f"{steps} step{'' if steps == 1 else 's'}"
+        return f"<{type(self).__name__} {self.task_id} {', '.join(filter(None, (state, steps_text, hint)))}>"
 
     def done(self) -> bool:
         """Return whether the task is over.
@@ -114,7 +126,7 @@ class TaskHandle(Generic[OutputT]):
         Raises:
             OutputTypeError: If the output is not of this handle's `output_type`, since the task was submitted with
                 another one, or with none.
-            TimeoutError: If the task is not over in time; it keeps running.
+            TimeoutError: If the task is not over in time; it keeps running. The text says if it waits for a person.
             SupervisorStoppedError: If the supervisor stopped before.
 
         Example:
@@ -124,11 +136,35 @@ class TaskHandle(Generic[OutputT]):
         """
         if not self._done.done():
             refuse_own_thread("result")
-        return self._typed(self._done.result(timeout))
+        return self._typed(self._waited(timeout))
 
     def __await__(self) -> Generator[Any, None, TaskResult[OutputT]]:
         """Wait in a coroutine; cancelling the wait does not cancel the task."""
-        return self._typed((yield from asyncio.shield(asyncio.wrap_future(self._done)).__await__()))
+        return self._typed((yield from self._awaited().__await__()))
+
+    def _waited(self, timeout: float | None) -> TaskResult[Any]:
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                return self._done.result(max(0.0, min(_UNSEEN_SECONDS, end - time.monotonic())))
+            except TimeoutError:
+                if time.monotonic() >= end:
+                    hint = self._submission.waiting.hint(self.task_id)
+                    msg = f"the task {self.task_id} is not over after {timeout:g} s{hint and '; it '}{hint}"
+                    raise TimeoutError(msg) from None
+                self._tell_unseen()
+
+    async def _awaited(self) -> TaskResult[Any]:
+        future = asyncio.wrap_future(self._done)
+        while not (await asyncio.wait({future}, timeout=_UNSEEN_SECONDS))[0]:
+            self._tell_unseen()
+        return future.result()
+
+    def _tell_unseen(self) -> None:
+        """Warn of requests that no one has looked at."""
+        if not self._stream.is_read(self.task_id):
+            for hint in self._submission.waiting.unseen(self.task_id, _UNSEEN_SECONDS):
+                _log.warning("%s %s", self.task_id, hint)
 
     def _typed(self, result: TaskResult[Any]) -> TaskResult[OutputT]:
         """Turn the output of a finished task into the program's type."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands import Secrets, TargetLookup, Toolbox
     from callboard.actors.observe import Traces
     from callboard.actors.processing import CheckInputs
-    from callboard.actors.runtime import Budgets, EventStream
+    from callboard.actors.runtime import Budgets, EventStream, WaitingRequests
     from callboard.journal import Journal
     from callboard.messages import Question, Seconds, TaskResult
     from callboard.models import TaskModels
@@ -71,6 +71,7 @@ class Submission:
         secrets: Secrets,
         budgets: Budgets,
         check_inputs: CheckInputs,
+        waiting: WaitingRequests,
         abandon: Callable[[str], None],
         traces: Traces | None = None,
     ) -> None:
@@ -79,6 +80,7 @@ class Submission:
         self.client = client
         self.stream = stream
         self.budgets = budgets
+        self.waiting = waiting
         self._lookup = lookup
         self._toolbox = toolbox
         self._models = models

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from callboard.actors.commands import OutputTypes, TaskPolicies
 from callboard.actors.processing._asking import PeopleLine
-from callboard.actors.runtime import Awaited
+from callboard.actors.runtime import Awaited, WaitingRequests
 from callboard.messages import SharedQuery, ToolTimeoutError
 from callboard.models import by_picture
 
@@ -153,6 +153,7 @@ class Services:
     remote: RemoteWork | None = None
     """The other machines of the fleet; None without one."""
     shared: SharedNotes = field(default_factory=SharedNotes)
+    waiting: WaitingRequests = field(default_factory=WaitingRequests)
     people: PeopleLine = field(default_factory=PeopleLine)
     task_policies: TaskPolicies = field(default_factory=TaskPolicies)
     confirmed: set[str] = field(default_factory=set)

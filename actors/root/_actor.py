@@ -130,7 +130,7 @@ class Root(ScheduledActor):
         self._children = children = Children(context, post)
         self._outbox = outbox = Outbox(journal, clock, children, services.secrets)
         self._recorder = recorder = Recorder(services, tasks, post, schedulers.agents)
-        self._open_requests = open_requests = OpenRequests(recorder, outbox, clock, post)
+        self._open_requests = open_requests = OpenRequests(recorder, outbox, clock, post, services.waiting)
         clocks, deadlines = Stopwatches(clock, post), Deadlines(clock, post)
         run_waits = RunWaits(clocks, tasks)
         sessions = Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids)))
@@ -326,6 +326,7 @@ class Root(ScheduledActor):
     # Queries
 
     def _status(self) -> SupervisorStatus:
+        self._services.waiting.is_looked_at = True
         return SupervisorStatus(
             accepting=self._intake.accepting,
             tasks=tuple(record.status() for record in self._tasks.records),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
     from callboard.actors.root._tasks import TaskBook, TaskRecord
-    from callboard.actors.runtime import Alarm, Clock
+    from callboard.actors.runtime import Alarm, Clock, WaitingRequests
 
 
 Ask = Question | ApprovalRequest
@@ -58,7 +58,9 @@ class OpenRequests:
         outbox: Outbox,
         clock: Clock,
         post: Callable[[RequestExpired], None],
+        waiting: WaitingRequests,
     ) -> None:
+        self._waiting = waiting
         self._outbox = outbox
         self._recorder = recorder
         self._clock = clock
@@ -83,6 +85,7 @@ class OpenRequests:
             expired = RequestExpired(id=ask.id, task_id=ask.task_id, at_deadline=deadline_action)
             alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
         self._open_requests[ask.id] = _OpenRequest(ask, alarm, reply)
+        self._waiting.add(ask)
 
     def has(self, request_id: str) -> bool:
         """Return whether a request is open."""
@@ -163,6 +166,7 @@ class OpenRequests:
 
     def _close(self, request_id: str) -> Ask:
         entry = self._open_requests.pop(request_id)
+        self._waiting.remove(request_id)
         if entry.alarm is not None:
             entry.alarm.cancel()
         return entry.ask

@@ -14,6 +14,7 @@ from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, S
 from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
+from callboard.actors.runtime._waiting_requests import WaitingRequests
 from callboard.actors.runtime._watchdog import HungJobs, Watchdog, stack_of
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "ThreadScheduler",
     "TimeLimit",
     "VirtualClock",
+    "WaitingRequests",
     "Watchdog",
     "day_began",
     "mark_own_thread",

@@ -209,6 +209,10 @@ class EventStream:
         """The sequence number of the latest event."""
         return self._seq
 
+    def is_read(self, task_id: str) -> bool:
+        """Return whether a feed gets the events of a task."""
+        return any(self._feeds.get(name) for name in (None, task_id))
+
     def add_sink(self, sink: Callable[[Fact], None]) -> None:
         """Call a function with each event, as the log needs it.
 

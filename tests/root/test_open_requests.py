@@ -6,7 +6,7 @@ import pytest
 
 from callboard.actors.root._open_requests import OpenRequests
 from callboard.actors.root._outbox import Outbox
-from callboard.actors.runtime import VirtualClock
+from callboard.actors.runtime import VirtualClock, WaitingRequests
 from callboard.journal import MemoryJournal
 from callboard.messages import (
     Action,
@@ -54,7 +54,7 @@ class Office:
         self.journal, self.kept = MemoryJournal(), []
         self.journal.feed(self.kept.extend)
         self.outbox = Outbox(self.journal, self.clock, self.agents)
-        self.desk = OpenRequests(self.notes, self.outbox, self.clock, self.expire)
+        self.desk = OpenRequests(self.notes, self.outbox, self.clock, self.expire, WaitingRequests())
 
     def answer(self, given):
         self.desk.answer(given)
