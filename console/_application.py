@@ -59,8 +59,8 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
         supervisor: The supervisor; it needs a journal.
         person: Returns the name of the person who is signed in, from a request; None for no person. It is recorded with
             each answer. It is called for each request, on the program's event loop, and may be a coroutine function.
-        metrics_token: The bearer token with which ``/metrics`` may be read; None for no metrics. They need
-            ``observe.metrics``.
+        metrics_token: The bearer token with which ``/metrics`` may be read; None for ``observe.metrics_token`` of the
+            settings. Without both there are no metrics. They need ``observe.metrics``.
 
     Raises:
         SettingsError: If the supervisor has no journal, or the token of the metrics is empty.
@@ -72,7 +72,7 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
     """
     settings = supervisor.settings
     if metrics_token == "":  # such as a variable that is not set; it would let everyone in
-        msg = "metrics_token is empty: leave it out for no metrics"
+        msg = "metrics_token is empty: leave it out for that of the settings, or for no metrics"
         raise SettingsError(msg)
     if settings.journal.path is None:
         msg = "the console shows a journal, and journal.path is not set"
@@ -110,8 +110,11 @@ def application(
         hosts: The names and ports by which it may be called; empty if the program that mounts it checks them.
         cookie_name: The cookie's name; cookies are the same for all ports of a host, so each console has its own.
         user: The person who signs in by link.
-        metrics_token: The bearer token of the metrics; None for none.
+        metrics_token: The bearer token of the metrics; None for that of the supervisor's settings.
     """
+    if metrics_token is None and supervisor is not None:
+        own_token = supervisor.settings.observe.metrics_token
+        metrics_token = None if own_token is None else own_token.get_secret_value()
     console = _Console(
         Pages(journal, supervisor),
         sessions,
@@ -235,10 +238,12 @@ class _Console:
     async def _metrics(self, request: Request) -> Response:
         """Return the metrics to a program that has their token."""
         supervisor = self._pages.supervisor
-        if self._metrics_token is None or supervisor is None:
+        if supervisor is None:
+            raise HTTPException(404, TEXTS["metrics_elsewhere"])
+        if self._metrics_token is None:
             raise HTTPException(404)
-        token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(token.encode(), self._metrics_token.encode()):
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._metrics_token.encode()):
             raise HTTPException(401, headers={"www-authenticate": "Bearer"})
         return PlainTextResponse(await anyio.to_thread.run_sync(supervisor.metrics))
 

@@ -172,6 +172,7 @@ TEXTS = MappingProxyType(
         "light": "Light",
         "dark": "Dark",
         "theme": "Theme",
+        "metrics_elsewhere": "metrics are counted by the process that works on this journal",
         "not_found": "There is no such task in this journal.",
     }
 )
