@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         lines_of_reply,
         lines_of_result,
         probe_words,
+        status_words,
         step_checks,
         step_words,
     )
@@ -66,6 +67,7 @@ __all__ = [
     "probe_words",
     "proposals",
     "ranges",
+    "status_words",
     "step_checks",
     "step_words",
     "used",
@@ -98,6 +100,7 @@ _HOMES = {
         "lines_of_reply",
         "lines_of_result",
         "probe_words",
+        "status_words",
         "step_checks",
         "step_words",
     ),

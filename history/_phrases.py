@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from callboard.config import text
 from callboard.messages import REMOTE, visible
 
 if TYPE_CHECKING:
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 
 
-def plain(text: str) -> str:
+def plain(words: str) -> str:
     """Escape control characters, direction marks and invisible characters, on one line.
 
     Then no document, name or model controls the terminal, or makes a line read differently from its contents.
     """
-    return visible(_SPACE.sub(" ", text))
+    return visible(_SPACE.sub(" ", words))
 
 
 def agent_label(address: str, machine: str = "") -> str:
@@ -40,9 +41,9 @@ def on_machine(machine: str, name: str) -> str:
     return plain(f"{machine} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {name}" if machine else name)
 
 
-def cut(text: str, most: int = 400) -> str:
+def cut(words: str, most: int = 400) -> str:
     """Return the beginning of a long text."""
-    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
+    return words if len(words) <= most else text("cut", text=words[:most], count=len(words))
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -65,14 +66,14 @@ def numbered(number: int, thing: str) -> str:
 def used(usage: Usage) -> str:
     """Describe the resources that a task used, and its cost."""
     parts = [
-        numbered(usage.steps, "step"),
-        numbered(usage.model_calls, "model call"),
-        numbered(usage.commands, "tool call"),
+        text("step_count", count=usage.steps),
+        text("model_calls", count=usage.model_calls),
+        text("tool_calls", count=usage.commands),
     ]
     if tokens := usage.input_tokens + usage.output_tokens:
-        parts.append(numbered(tokens, "token"))
+        parts.append(text("token_count", count=tokens))
     if usage.cost:
-        parts.append(f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:,.2f}")
+        parts.append(text("small_price" if usage.cost < 1 else "price", cost=usage.cost))
     if usage.unpriced_calls:
-        parts.append(f"{numbered(usage.unpriced_calls, 'call')} of unknown cost")
+        parts.append(text("unpriced_calls", count=usage.unpriced_calls))
     return ", ".join(parts)
