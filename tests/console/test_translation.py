@@ -16,7 +16,8 @@ from pydantic import BaseModel
 import callboard.console
 from callboard import PlanStep, Task
 from callboard.config import ENGLISH, Language, speaking
-from callboard.console import ConsoleServer
+from callboard.console import ConsoleServer, report
+from callboard.console._pages import SCRIPT_TEXTS, STATIC
 from callboard.history import (
     agent_label,
     calls_of,
@@ -275,7 +276,7 @@ def strings_in(value: Any) -> set[str]:
 TERMS = {
     words
     for name, words in ENGLISH.items()
-    if re.match(r"(outcome|status|verdict|phase|probe|judge|server|hazard|budget)_", name)
+    if re.match(r"(outcome|status|verdict|phase|probe|judge|server|budget)_", name)
 }
 
 
@@ -290,7 +291,7 @@ class Reader:
     """A person at the console in the marked language."""
 
     def __init__(self, office: Any, server: ConsoleServer, data: set[str]) -> None:
-        self._office, self._data = office, data
+        self._office, self.data, self.journal = office, data, office.journal
         office.server = server
         self._headers = office.sign_in()
 
@@ -301,7 +302,7 @@ class Reader:
         _, html, answered = self._office.ask(path, method=method, body=body, headers=headers)
         assert "⟦" in html, (path, html)
         shown = Shown(html).texts if "html" in answered["content-type"] else [html]
-        return found_words(shown, self._data)
+        return found_words(shown, self.data)
 
 
 def works(request: Any) -> Any:
@@ -387,3 +388,17 @@ def test_answers_of_a_console_are_texts_of_the_translation(translated):
     assert translated.findings("/tasks/nothing") == []
     assert translated.findings("/tasks/nothing/pause", body={}, signed_in=False) == []
     assert translated.findings("/session", body={"link": "x"}) == []
+
+
+def test_script_gets_the_texts_that_it_uses():
+    script = (STATIC / "console.js").read_text(encoding="utf-8")
+    used = {*re.findall(r"\btexts\.(\w+)", script), "said_approve", "said_reject", "said_answer"}
+    assert used == set(SCRIPT_TEXTS)
+
+
+def test_report_in_another_language_is_made_of_its_texts(translated):
+    html = report(translated.journal, "zq-ended", language=MARKED)
+    assert found_words(Shown(html).texts, translated.data) == []
+    markdown = report(translated.journal, "zq-failed", markdown=True, language=MARKED)
+    lines = [line for line in markdown.replace("`", " ").splitlines() if line.strip() != "text"]
+    assert found_words(lines, translated.data) == []
