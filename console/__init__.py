@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from callboard._lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from callboard.config import ENGLISH, Language
+    from callboard.config import Language
     from callboard.console._application import app
     from callboard.console._server import ConsoleServer, new_link
     from callboard.console._task_report import report
 
-__all__ = ["ENGLISH", "ConsoleServer", "Language", "app", "new_link", "report"]
+__all__ = ["ConsoleServer", "Language", "app", "new_link", "report"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "callboard.config": ("ENGLISH", "Language"),
+        "callboard.config": ("Language"),
         "callboard.console._application": ("app",),
         "callboard.console._server": ("ConsoleServer", "new_link"),
         "callboard.console._task_report": ("report",),

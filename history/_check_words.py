@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import term, text
-from callboard.history._phrases import cut
+from callboard.history._amounts import cut
 from callboard.messages import CheckResult, EventName, JudgeResult, one_line
 
 if TYPE_CHECKING:

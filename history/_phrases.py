@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from callboard.config import text
 from callboard.messages import REMOTE, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from callboard.messages import Usage
 
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 
@@ -41,11 +38,6 @@ def on_machine(machine: str, name: str) -> str:
     return plain(f"{machine} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {name}" if machine else name)
 
 
-def cut(words: str, most: int = 400) -> str:
-    """Return the beginning of a long text."""
-    return words if len(words) <= most else text("cut", text=words[:most], count=len(words))
-
-
 def ranges(numbers: Iterable[int]) -> str:
     """Format numbers; three or more in a row as a range."""
     runs: list[list[int]] = []
@@ -61,19 +53,3 @@ def ranges(numbers: Iterable[int]) -> str:
 def numbered(number: int, thing: str) -> str:
     """Format a number of things."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-def used(usage: Usage) -> str:
-    """Describe the resources that a task used, and its cost."""
-    parts = [
-        text("step_count", count=usage.steps),
-        text("model_calls", count=usage.model_calls),
-        text("tool_calls", count=usage.commands),
-    ]
-    if tokens := usage.input_tokens + usage.output_tokens:
-        parts.append(text("token_count", count=tokens))
-    if usage.cost:
-        parts.append(text("small_price" if usage.cost < 1 else "price", cost=usage.cost))
-    if usage.unpriced_calls:
-        parts.append(text("unpriced_calls", count=usage.unpriced_calls))
-    return ", ".join(parts)
