@@ -2,9 +2,11 @@
 
 from callboard.config._browser_settings import NetworkSettings
 from callboard.config._check_programs import all_check_programs
+from callboard.config._english import ENGLISH
 from callboard.config._fleet_settings import AcceptSettings, FleetSettings
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
+from callboard.config._language import Language, current_language, speaking, term, text
 from callboard.config._limits import BudgetSettings, DailyBudget, Limits
 from callboard.config._logging import EventLog, HostLog, LabelledEvent, log_line
 from callboard.config._mail_settings import ImapSettings, MailSettings, SmtpSettings
@@ -54,6 +56,7 @@ __all__ = [
     "AS_NUMBER",
     "COMPATIBLE",
     "DEFAULT_RULES",
+    "ENGLISH",
     "EXPRESSION",
     "MASK",
     "REFERENCE",
@@ -72,6 +75,7 @@ __all__ = [
     "ImapSettings",
     "JournalSettings",
     "LabelledEvent",
+    "Language",
     "Limits",
     "LogSettings",
     "MailSettings",
@@ -100,6 +104,7 @@ __all__ = [
     "check_kinds",
     "check_own",
     "create_own",
+    "current_language",
     "described",
     "find_plugin",
     "fits",
@@ -126,5 +131,8 @@ __all__ = [
     "restrict",
     "set_mode",
     "settings_in_force",
+    "speaking",
+    "term",
+    "text",
     "write_own",
 ]

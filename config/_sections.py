@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 100
 """The most characters of the name of a surface or MCP server."""
+_TOKEN = re.compile(r"[!-~]{16,1000}")
 
 
 DeviceSerial = Annotated[str, Field(pattern=r"^[^\s/*?\[\]]{1,100}$")]
@@ -412,6 +414,21 @@ class ObserveSettings(Section):
     metrics: bool = False
     """Whether tasks, steps, calls, tokens and failures are counted, for `Supervisor.metrics`; needs
     `pip install 'callboard[prometheus]'`."""
+    metrics_token: SecretStr | None = None
+    """The bearer token with which a monitoring program may read `/metrics` of the console: 16 to 1,000 visible
+    characters of ASCII. None: `/metrics` does not exist. Never shown."""
+
+    @model_validator(mode="after")
+    def _usable_token(self) -> Self:
+        if self.metrics_token is None:
+            return self
+        if not _TOKEN.fullmatch(self.metrics_token.get_secret_value()):
+            msg = "`metrics_token` needs 16 to 1,000 characters of ASCII, without spaces and line ends"
+            raise ValueError(msg)
+        if not self.metrics:
+            msg = "`metrics_token` is for metrics: set `metrics: true`, too"
+            raise ValueError(msg)
+        return self
 
 
 Delay = Annotated[Seconds, Field(ge=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]

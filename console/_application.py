@@ -19,8 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from callboard.config import HostLog
-from callboard.console._english import TEXTS
+from callboard.config import HostLog, current_language, text
 from callboard.console._event_feed import event_feed
 from callboard.console._guard import SIGN_IN_PATH, Guard, cookies_of, mounted_at, person_of
 from callboard.console._pages import STATIC, Pages, number_in
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from callboard.config import Language
     from callboard.console._guard import Person
     from callboard.console._sign_in import SignIn
     from callboard.supervisor import Supervisor
@@ -48,7 +48,9 @@ _MOST_FEEDS = 64
 """The most pages that follow the events at once; a further one is refused, and tries again."""
 
 
-def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = None) -> Starlette:
+def app(
+    supervisor: Supervisor, person: Person, *, metrics_token: str | None = None, language: Language | None = None
+) -> Starlette:
     """Make the console of a supervisor, to mount in another program.
 
     That program has a sign-in of its own.
@@ -59,8 +61,9 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
         supervisor: The supervisor; it needs a journal.
         person: Returns the name of the person who is signed in, from a request; None for no person. It is recorded with
             each answer. It is called for each request, on the program's event loop, and may be a coroutine function.
-        metrics_token: The bearer token with which ``/metrics`` may be read; None for no metrics. They need
-            ``observe.metrics``.
+        metrics_token: The bearer token with which ``/metrics`` may be read; None for ``observe.metrics_token`` of the
+            settings. Without both there are no metrics. They need ``observe.metrics``.
+        language: The language of the pages; None for English.
 
     Raises:
         SettingsError: If the supervisor has no journal, or the token of the metrics is empty.
@@ -72,7 +75,7 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
     """
     settings = supervisor.settings
     if metrics_token == "":  # such as a variable that is not set; it would let everyone in
-        msg = "metrics_token is empty: leave it out for no metrics"
+        msg = "metrics_token is empty: leave it out for that of the settings, or for no metrics"
         raise SettingsError(msg)
     if settings.journal.path is None:
         msg = "the console shows a journal, and journal.path is not set"
@@ -86,6 +89,7 @@ def app(supervisor: Supervisor, person: Person, *, metrics_token: str | None = N
         person=person,
         cookie_name=f"callboard-{hashlib.sha256(key).hexdigest()[:12]}",
         metrics_token=metrics_token,
+        language=language,
     )
 
 
@@ -99,6 +103,7 @@ def application(
     cookie_name: str,
     user: str = "",
     metrics_token: str | None = None,
+    language: Language | None = None,
 ) -> Starlette:
     """Make the application.
 
@@ -110,8 +115,12 @@ def application(
         hosts: The names and ports by which it may be called; empty if the program that mounts it checks them.
         cookie_name: The cookie's name; cookies are the same for all ports of a host, so each console has its own.
         user: The person who signs in by link.
-        metrics_token: The bearer token of the metrics; None for none.
+        metrics_token: The bearer token of the metrics; None for that of the supervisor's settings.
+        language: The language of the pages; None for English.
     """
+    if metrics_token is None and supervisor is not None:
+        own_token = supervisor.settings.observe.metrics_token
+        metrics_token = None if own_token is None else own_token.get_secret_value()
     console = _Console(
         Pages(journal, supervisor),
         sessions,
@@ -120,7 +129,14 @@ def application(
         user=user,
         metrics_token=metrics_token,
     )
-    guard = Middleware(Guard, sessions=sessions, cookie_name=cookie_name, hosts=hosts, person=person)
+    guard = Middleware(
+        Guard,
+        sessions=sessions,
+        cookie_name=cookie_name,
+        hosts=hosts,
+        person=person,
+        language=language or current_language(),
+    )
     console_app = Starlette(routes=console.routes(), middleware=[guard], exception_handlers={CallboardError: _failed})
     console_app.router.redirect_slashes = False
     return console_app
@@ -215,7 +231,7 @@ class _Console:
         elif not self._sessions.use_link(str((await _body(request)).get("link", ""))):
             person = None
         if not person:
-            return PlainTextResponse(TEXTS["sign_in_used"], 401)
+            return PlainTextResponse(text("sign_in_used"), 401)
         cookie, token = self._sessions.start(person, cookies_of(request.headers, self._cookie_name))
         response = JSONResponse({"token": token})
         response.set_cookie(
@@ -235,10 +251,12 @@ class _Console:
     async def _metrics(self, request: Request) -> Response:
         """Return the metrics to a program that has their token."""
         supervisor = self._pages.supervisor
-        if self._metrics_token is None or supervisor is None:
+        if supervisor is None:
+            raise HTTPException(404, text("metrics_elsewhere"))
+        if self._metrics_token is None:
             raise HTTPException(404)
-        token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(token.encode(), self._metrics_token.encode()):
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._metrics_token.encode()):
             raise HTTPException(401, headers={"www-authenticate": "Bearer"})
         return PlainTextResponse(await anyio.to_thread.run_sync(supervisor.metrics))
 
@@ -253,7 +271,7 @@ class _Console:
     async def _events(self, request: Request) -> Response:
         _session(request)
         if self._feeds >= _MOST_FEEDS:
-            raise HTTPException(503, TEXTS["many_pages"])
+            raise HTTPException(503, text("many_pages"))
         feed = event_feed(self._pages.journal, number_in(request.headers.get("last-event-id", "")))
         return StreamingResponse(self._counted(feed), media_type="text/event-stream")
 
@@ -276,7 +294,7 @@ class _Console:
         """Cancel, pause or resume a task."""
         session, supervisor = _session(request), self._working_supervisor()
         verbs: dict[str, Callable[[Any], bool]] = {
-            "cancel": lambda handle: handle.cancel(f"cancelled by {session.person} in the console"),
+            "cancel": lambda handle: handle.cancel(text("cancelled_by", person=session.person)),
             "pause": lambda handle: handle.pause(),
             "resume": lambda handle: handle.resume(),
         }
@@ -309,12 +327,12 @@ class _Console:
         try:
             await anyio.to_thread.run_sync(apply)
         except (NotWaitingError, UnknownTaskError):
-            return PlainTextResponse(TEXTS["no_longer_open"], 409)
+            return PlainTextResponse(text("no_longer_open"), 409)
         return JSONResponse({"answered": True})
 
     def _working_supervisor(self) -> Supervisor:
         if self._pages.supervisor is None:
-            raise HTTPException(409, TEXTS["read_only"])
+            raise HTTPException(409, text("read_only"))
         return self._pages.supervisor
 
 
@@ -326,7 +344,7 @@ async def _rendered(render: Callable[[], str], limiter: anyio.CapacityLimiter | 
         raise
     except _UNREADABLE as error:
         _log.warning("the journal has facts that can't be shown", exc_info=error)
-        return PlainTextResponse(TEXTS["unreadable"], 409)
+        return PlainTextResponse(text("unreadable"), 409)
 
 
 def _session(request: Request) -> SignIn:
@@ -337,7 +355,7 @@ def _session(request: Request) -> SignIn:
     """
     session: SignIn | None = request.scope.get("callboard_session")
     if session is None:
-        raise HTTPException(401, TEXTS["sign_in_first"])
+        raise HTTPException(401, text("sign_in_first"))
     return session
 
 

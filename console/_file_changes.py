@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from callboard.actors.commands import contents_in, described_changes
-from callboard.console._english import TEXTS
+from callboard.config import text
 from callboard.surfaces import open_file
 from callboard.surfaces.documents import PAGE_SUFFIXES
 
@@ -57,7 +57,7 @@ def file_versions(history: TaskHistory, versions: Versions, name: str) -> FileVe
     A text says why they are not known.
     """
     notes = [note for note in history.foreseen if note.path == name]
-    return _versions(history.task.id, versions, notes) if notes else TEXTS["file_not_kept"]
+    return _versions(history.task.id, versions, notes) if notes else text("file_not_kept")
 
 
 def file_changes(history: TaskHistory, versions: Versions) -> dict[str, FileChange]:
@@ -75,7 +75,7 @@ def file_changes(history: TaskHistory, versions: Versions) -> dict[str, FileChan
     for name in changed_files(history):
         if name in notes:
             is_late = time.monotonic() > end
-            contents = TEXTS["file_not_compared"] if is_late else _versions(history.task.id, versions, notes[name])
+            contents = text("file_not_compared") if is_late else _versions(history.task.id, versions, notes[name])
             if isinstance(contents, str):
                 changes[name] = FileChange(contents)
             else:
@@ -97,24 +97,24 @@ def _versions(task_id: str, versions: Versions, notes: list[Foreseen]) -> FileVe
     first, last = notes[0], notes[-1]
     path = Path(first.path)
     if first.before and not first.kept:
-        return TEXTS["file_not_kept"]
+        return text("file_not_kept")
     try:
         if os.path.realpath(path) != str(path) or not path.is_file():
-            return TEXTS["file_gone"]
+            return text("file_gone")
         with open_file(path) as file:
             new = file.read(_MOST_BYTES + 1)
     except OSError:
-        return TEXTS["file_gone"]
+        return text("file_gone")
     old = versions.read(task_id, first.before) if first.before else b""
     if old is None:
-        return TEXTS["file_not_kept"]
+        return text("file_not_kept")
     if max(len(old), len(new)) > _MOST_BYTES:
-        return TEXTS["file_not_compared"]
+        return text("file_not_compared")
     digest = hashlib.sha256(new).hexdigest()
     if digest == first.before:
-        return TEXTS["file_as_before"]
+        return text("file_as_before")
     if digest not in {last.after, last.before}:  # the latest change may not have been done
-        return TEXTS["file_changed_since"]
+        return text("file_changed_since")
     return FileVersions(old, new)
 
 
@@ -122,9 +122,9 @@ def _words(name: str, contents: FileVersions, notes: list[Foreseen]) -> str:
     """Describe the changes of a file."""
     new_contents = contents_in(name, contents.after)
     if not notes[0].before:
-        return ": ".join(filter(None, (TEXTS["file_made"], described_changes(None, new_contents))))
+        return ": ".join(filter(None, (text("file_made"), described_changes(None, new_contents))))
     old_contents = contents_in(name, contents.before)
     counts = "" if old_contents is None else described_changes(old_contents, new_contents)
-    words = ": ".join(filter(None, (TEXTS["file_changed"], counts)))
+    words = ": ".join(filter(None, (text("file_changed"), counts)))
     by_others = any(note.before not in {earlier.after, earlier.before} for earlier, note in itertools.pairwise(notes))
-    return f"{words}, {TEXTS['file_by_others']}" if by_others else words
+    return ", ".join((words, text("file_by_others"))) if by_others else words

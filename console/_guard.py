@@ -11,6 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
+from callboard.config import speaking, text
 from callboard.network import AGENTS_PROXY
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from callboard.config import Language
     from callboard.console._sign_in import SignIns
 
     Person = Callable[[Request], str | Awaitable[str | None] | None]
@@ -59,6 +61,8 @@ class Guard:
     """The names and ports by which it may be called; empty if the program that mounts it checks them."""
     person: Person | None
     """Returns who is signed in to the program that mounts it; None if the console has a sign-in of its own."""
+    language: Language
+    """The language of all answers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -68,8 +72,6 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = await self._refusal(scope, Headers(scope=scope))
-        app = self.app if refusal is None else refusal
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -79,17 +81,19 @@ class Guard:
                 own_headers.setdefault("cache-control", "no-store")
             await send(message)
 
-        await app(scope, receive, send_with_headers)
+        with speaking(self.language):
+            refusal = await self._refusal(scope, Headers(scope=scope))
+            await (self.app if refusal is None else refusal)(scope, receive, send_with_headers)
 
     async def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
         """Return the response that refuses a request; None if it is allowed."""
         host = headers.get("host", "")
         if self.hosts and host.lower() not in self.hosts:
-            return PlainTextResponse("this address is not the console's: use the link that was printed", 421)
+            return PlainTextResponse(text("wrong_address"), 421)
         if AGENTS_PROXY in headers.get("via", ""):
-            return PlainTextResponse("agents may not use the console", 403)
+            return PlainTextResponse(text("agents_refused"), 403)
         if scope["method"] not in _READING and not _is_same_origin(headers, host):
-            return PlainTextResponse("only a page of the console may do this", 403)
+            return PlainTextResponse(text("other_origin"), 403)
         path = _path_inside(scope)
         if path in _OPEN_PATHS or path.startswith("/static/"):
             return None
@@ -102,7 +106,7 @@ class Guard:
         """
         person = None if self.person is None else await person_of(self.person, Request(scope))
         if self.person is not None and not person:
-            return PlainTextResponse("sign in first", 401)
+            return PlainTextResponse(text("sign_in_needed"), 401)
         token = headers.get(TOKEN_HEADER)
         if token is None and scope["method"] in _READING:
             scope["callboard_frame"] = True  # the frame of the page, which loads the rest with its token
@@ -110,7 +114,7 @@ class Guard:
         sign_ins = (self.sessions.find(cookie, token or "") for cookie in cookies_of(headers, self.cookie_name))
         session = next(filter(None, sign_ins), None)
         if session is None or person not in {None, session.person}:
-            return PlainTextResponse("sign in first", 401)
+            return PlainTextResponse(text("sign_in_needed"), 401)
         scope["callboard_session"] = session
         return None
 

@@ -13,7 +13,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from callboard.actors.commands import Facts, matches
-from callboard.config import DEFAULT_RULES
+from callboard.config import DEFAULT_RULES, Verdict, text
 from callboard.messages import CallboardError, Effect, EventName, Hazard, PolicyRule
 from callboard.models import ToolInfo
 
@@ -52,32 +52,29 @@ class OtherRuling:
         return self.recorded != self.other
 
 
-def rules_in(text: str) -> tuple[PolicyRule, ...]:
+def rules_in(rules: str) -> tuple[PolicyRule, ...]:
     """Read rules in the form of the settings' `policy`, as YAML.
 
     Raises:
         UnreadableRulesError: If it is something else.
     """
-    if len(text) > MOST_CHARACTERS:
-        msg = f"the rules have more than {MOST_CHARACTERS:,} characters"
-        raise UnreadableRulesError(msg)
+    if len(rules) > MOST_CHARACTERS:
+        raise UnreadableRulesError(text("rules_too_long", most=MOST_CHARACTERS))
     try:
-        content = yaml.safe_load(text)
+        content = yaml.safe_load(rules)
         if isinstance(content, dict) and content.keys() == {"policy"}:
             content = content["policy"]
         return _RULES.validate_python(content)
     except ValidationError as error:
-        places = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:3])
-        msg = f"the rules can't be read: {places}"
-        raise UnreadableRulesError(msg) from error
+        problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:3])
+        raise UnreadableRulesError(text("rules_unreadable", problems=problems)) from error
     except (
         yaml.YAMLError,
         AttributeError,
         RecursionError,
         ValueError,
     ) as error:  # the last ones for a bad date or number
-        msg = f"the rules are no YAML: {error}"
-        raise UnreadableRulesError(msg) from error
+        raise UnreadableRulesError(text("rules_not_yaml", problem=error)) from error
 
 
 def other_rulings(history: TaskHistory, rules: Sequence[PolicyRule]) -> list[OtherRuling]:
@@ -123,20 +120,20 @@ def _verdict(agent: str, data: dict[str, Any], rules: Sequence[PolicyRule]) -> t
     for number, rule in enumerate(rules, 1):
         if not matches(rule.model_copy(update={"arguments": {}, "resource": ()}), agent, tool, facts):
             continue
-        reason = rule.reason or f"rule {number}"
+        reason = rule.reason or text("rule_number", number=number)
         if rule.resource and not facts.resources:
-            return "", f"{reason}: the record does not have the resources of this call"
+            return "", text("resources_not_recorded", reason=reason)
         if is_cut and not rule.arguments.keys() <= arguments.keys():
-            return "", f"{reason}: the record has only the beginning of the arguments"
+            return "", text("arguments_not_recorded", reason=reason)
         if matches(rule, agent, tool, facts):
             return rule.verdict.value, reason
-    return "allow", "no rule matches"
+    return Verdict.ALLOW.value, text("no_rule_matches")
 
 
-def _arguments(text: str) -> tuple[dict[str, Any], bool]:
+def _arguments(recorded: str) -> tuple[dict[str, Any], bool]:
     """Return the arguments that a record has, and whether they were cut."""
     try:
-        arguments = json.loads(text)
+        arguments = json.loads(recorded)
     except ValueError:
         return {}, True
     return (arguments, False) if isinstance(arguments, dict) else ({}, True)

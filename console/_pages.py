@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
-from callboard.console._english import TEXTS
+from callboard.config import current_language, term, text
 from callboard.console._file_changes import changed_files, file_changes, file_versions
 from callboard.console._file_pages import FilePages, digest_of_page
 from callboard.console._other_rules import other_rulings, rules_in
@@ -39,6 +39,21 @@ if TYPE_CHECKING:
     from callboard.supervisor import Supervisor
 
 STATIC = Path(__file__).parent / "static"
+SCRIPT_TEXTS = (
+    "connected",
+    "copied",
+    "failed",
+    "lost",
+    "said_answer",
+    "said_approve",
+    "said_reject",
+    "seconds",
+    "sign_in_elsewhere",
+    "sign_in_first",
+    "title",
+    "too_early",
+)
+"""The names of the texts that the script of the pages uses."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +99,9 @@ class Pages:
 
     def frame(self, root: str, *, has_sign_in: bool) -> str:
         """Return the frame of all pages, which has no data."""
+        texts = {name: current_language().pattern(name) for name in SCRIPT_TEXTS}
         return self.render(
-            "frame.html", root=root, version=self.version, texts=json.dumps(dict(TEXTS)), has_sign_in=has_sign_in
+            "frame.html", root=root, version=self.version, texts=json.dumps(texts), has_sign_in=has_sign_in
         )
 
     def history(self, task_id: str) -> TaskHistory:
@@ -97,7 +113,7 @@ class Pages:
         with JournalReader.open(self.journal, pictures=False) as reader:
             history = history_of(reader.rows(task_id))
         if history is None:
-            raise HTTPException(404, TEXTS["not_found"])
+            raise HTTPException(404, text("not_found"))
         return history
 
     def tasks(self, query: Mapping[str, str]) -> str:
@@ -150,7 +166,7 @@ class Pages:
         names = changed_files(history)
         suffix = "" if number is None or number >= len(names) else Path(names[number]).suffix.lower()
         if number is None or suffix not in PAGE_SUFFIXES:
-            raise HTTPException(404, TEXTS["not_found"])
+            raise HTTPException(404, text("not_found"))
         versions, compared, reason = file_versions(history, Versions(self.journal.resolve()), names[number]), None, ""
         if isinstance(versions, str):
             reason = versions
@@ -177,16 +193,16 @@ class Pages:
         ]
         address = history.agents.get(run_id)
         if address is None:
-            raise HTTPException(404, TEXTS["not_found"])
+            raise HTTPException(404, text("not_found"))
         return self.render("machine.html", drawing=state_drawing(address, moves), address=address)
 
-    def rulings(self, task_id: str, text: str) -> str:
+    def rulings(self, task_id: str, rules_text: str) -> str:
         """Return the verdicts of other rules on a task's actions.
 
         Raises:
             UnreadableRulesError: If the text has no rules.
         """
-        rules = rules_in(text)
+        rules = rules_in(rules_text)
         return self.render("rulings.html", rulings=other_rulings(self.history(task_id), rules))
 
     def waiting(self, session: SignIn) -> str:
@@ -252,16 +268,16 @@ class Pages:
         with JournalReader.open(self.journal, pictures=False) as reader:
             picture = reader.picture(bytes.fromhex(name))
         if picture is None:
-            raise HTTPException(404, TEXTS["not_found"])
+            raise HTTPException(404, text("not_found"))
         return picture
 
 
-def number_in(text: str) -> int | None:
+def number_in(digits: str) -> int | None:
     """Return the number in an address or a header.
 
     None if it is none that a journal could have.
     """
-    return int(text) if len(text) <= _MOST_DIGITS and text.isdecimal() else None
+    return int(digits) if len(digits) <= _MOST_DIGITS and digits.isdecimal() else None
 
 
 _MOST_DIGITS = 15
@@ -289,7 +305,8 @@ def _picture_now(ask: ApprovalRequest | Question) -> str:
 def _facts_of(facts: ActionFacts) -> list[tuple[str, str]]:
     """Return the facts of a held action that a person decides by."""
     values = facts.model_dump(mode="json")
-    return [(name.replace("_", " "), pretty(value)) for name, value in values.items() if value]
+    values["hazards"] = [term("hazard", hazard) for hazard in values["hazards"]]
+    return [(term("fact", name), pretty(value)) for name, value in values.items() if value]
 
 
 def _filter_of(query: Mapping[str, str]) -> TaskFilter:
@@ -313,13 +330,13 @@ def _filter_of(query: Mapping[str, str]) -> TaskFilter:
     )
 
 
-def _moment_of(text: str) -> float | None:
+def _moment_of(seconds: str) -> float | None:
     """Return a moment in seconds.
 
     The browser makes it from a day in the reader's zone.
     """
     try:
-        moment = float(text)
+        moment = float(seconds)
     except ValueError:
         return None
     return moment if math.isfinite(moment) else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from callboard.actors.processing import named_agents
 from callboard.actors.replay import RecordedTask, replay
-from callboard.console._english import TEXTS
+from callboard.config import text
 from callboard.messages import SettingsError, StepDone
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def replayed_task(journal: Path, history: TaskHistory, settings: Settings | None
         JournalError: If the journal can't be read.
     """
     if len(history.entries) + len(history.events) > _MOST_FACTS:
-        return ReplayedTask(None, TEXTS["replay_too_long"])
+        return ReplayedTask(None, text("replay_too_long"))
     try:
         agents = [] if settings is None else named_agents(settings)
         result = replay(RecordedTask.load(journal, history.task.id), otherwise=settings, agents=agents)

@@ -18,6 +18,7 @@ from callboard.messages import SettingsError, reason_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from callboard.config import Language
     from callboard.supervisor import Supervisor
 
 HOST = "127.0.0.1"
@@ -32,13 +33,21 @@ _LOOK_SECONDS = 0.02
 class ConsoleServer:
     """Serve a console on loopback, on a thread of its own."""
 
-    def __init__(self, journal: Path, supervisor: Supervisor | None = None, *, port: int | None = None) -> None:
+    def __init__(
+        self,
+        journal: Path,
+        supervisor: Supervisor | None = None,
+        *,
+        port: int | None = None,
+        language: Language | None = None,
+    ) -> None:
         """Take the port.
 
         Args:
             journal: The journal that it shows.
             supervisor: The supervisor that works on it in this process, if there is one.
             port: The port; 0 for a free one, None for the usual one if it is free.
+            language: The language of the pages; None for English.
 
         Raises:
             SettingsError: If the port is taken, or a supervisor's key of the sign-ins can't be kept beside the journal.
@@ -61,6 +70,7 @@ class ConsoleServer:
             hosts=hosts,
             cookie_name=f"callboard-{self.port}",
             user=getpass.getuser(),
+            language=language,
         )
         config = uvicorn.Config(
             console,

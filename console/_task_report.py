@@ -8,12 +8,11 @@ import itertools
 import re
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from callboard.console._english import TEXTS
+from callboard.config import current_language, speaking, text
 from callboard.console._file_changes import file_changes
 from callboard.console._task_view import task_view
 from callboard.console._templates import shown, templates
@@ -24,6 +23,7 @@ from callboard.messages import UnknownTaskError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from callboard.config import Language
     from callboard.console._file_changes import FileChange
     from callboard.console._task_view import EntryView, TaskView
     from callboard.history import TaskHistory
@@ -41,7 +41,14 @@ _STYLE = Path(__file__).parent / "static" / "console.css"
 _TICKS = re.compile("`+")
 
 
-def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megabytes: float = PICTURE_MEGABYTES) -> str:
+def report(
+    journal: Path,
+    task_id: str,
+    *,
+    markdown: bool = False,
+    picture_megabytes: float = PICTURE_MEGABYTES,
+    language: Language | None = None,
+) -> str:
     """Make a report of a task for people without the journal.
 
     It runs no script and loads nothing. Secrets are redacted as in the journal.
@@ -51,12 +58,13 @@ def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megab
         task_id: The task.
         markdown: Make Markdown, without pictures, instead of HTML.
         picture_megabytes: The most megabytes of pictures; of more, the latest are shown. 0 for none.
+        language: The language of the report; None for English.
 
     Raises:
         UnknownTaskError: If the journal does not have the task.
         JournalError: If the journal can't be read.
     """
-    with JournalReader.open(journal, pictures=False) as reader:
+    with speaking(language or current_language()), JournalReader.open(journal, pictures=False) as reader:
         history = history_of(reader.rows(task_id))
         if history is None:
             raise UnknownTaskError(task_id)
@@ -65,10 +73,10 @@ def report(journal: Path, task_id: str, *, markdown: bool = False, picture_megab
         for most in _MOST_ENTRIES:
             view = task_view(history, now, most=most)
             contents = _Contents(reader, history.result, view, most, most_bytes, markdown=markdown)
-            text = _rendered(history, view, contents, changes, now, markdown=markdown)
-            if len(text) - contents.picture_characters <= _MOST_CHARACTERS:
+            written = _rendered(history, view, contents, changes, now, markdown=markdown)
+            if len(written) - contents.picture_characters <= _MOST_CHARACTERS:
                 break
-    return text
+    return written
 
 
 def _rendered(
@@ -80,9 +88,8 @@ def _rendered(
     *,
     markdown: bool,
 ) -> str:
-    environment = templates(_code_span if markdown else _cut_shown, report=contents)
+    environment = templates(_code_span if markdown else _cut_shown, markdown=markdown, report=contents)
     if markdown:
-        environment.globals["t"] = SimpleNamespace(**{name: Markup(text) for name, text in TEXTS.items()})  # noqa: S704
         environment.filters["fenced"] = _fenced
     return environment.get_template("report.md" if markdown else "report.html").render(
         history=history,
@@ -137,7 +144,7 @@ class _Contents:
             self.result = result.model_copy(update=cut_lists)
         pictures_note = "pictures_elsewhere" if markdown else "pictures_left_out"
         self.notes = [
-            Markup(f"{number:,} {TEXTS[name]}")  # noqa: S704 - a number, and a text of our own
+            Markup(text(name, count=number))  # noqa: S704 - a number, and a text of our own
             for name, number in (
                 ("entries_left_out", view.earlier),
                 ("subtasks_left_out", subtasks),
@@ -179,21 +186,21 @@ def _code_span(value: object) -> object:
     """
     if type(value) is not str:
         return value
-    text = plain(cut(value, _MOST_TEXT)).strip() or " "
-    ticks = "`" * (_longest_ticks(text) + 1)
-    space = " " if text.startswith("`") or text.endswith("`") else ""
-    return Markup(f"{ticks}{space}{text}{space}{ticks}")  # noqa: S704 - nothing is markup in code
+    code = plain(cut(value, _MOST_TEXT)).strip() or " "
+    ticks = "`" * (_longest_ticks(code) + 1)
+    space = " " if code.startswith("`") or code.endswith("`") else ""
+    return Markup(f"{ticks}{space}{code}{space}{ticks}")  # noqa: S704 - nothing is markup in code
 
 
-def _fenced(text: str, indent: int = 0) -> Markup:
+def _fenced(code: str, indent: int = 0) -> Markup:
     """Write a text of others for Markdown, as a block of code.
 
     It can't end its fence.
     """
-    lines = [plain(line.expandtabs(4)) for line in cut(text, _MOST_TEXT).split("\n")]
-    fence = "`" * max(3, _longest_ticks(text) + 1)
+    lines = [plain(line.expandtabs(4)) for line in cut(code, _MOST_TEXT).split("\n")]
+    fence = "`" * max(3, _longest_ticks(code) + 1)
     return Markup("\n".join(f"{' ' * indent}{line}".rstrip() for line in (f"{fence}text", *lines, fence)))  # noqa: S704
 
 
-def _longest_ticks(text: str) -> int:
-    return max(map(len, _TICKS.findall(text)), default=0)
+def _longest_ticks(code: str) -> int:
+    return max(map(len, _TICKS.findall(code)), default=0)

@@ -13,9 +13,18 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.console._english import TEXTS
+from callboard.config import term, text
 from callboard.console._file_changes import changed_files
-from callboard.history import Tone, agent_label, lines_of, lines_of_reply, lines_of_result, step_checks, step_words
+from callboard.history import (
+    Tone,
+    agent_label,
+    lines_of,
+    lines_of_reply,
+    lines_of_result,
+    status_words,
+    step_checks,
+    step_words,
+)
 from callboard.messages import (
     ApprovalRequest,
     Assign,
@@ -115,8 +124,8 @@ class RunView:
     def words(self) -> str:
         """Its outcome, or what it does."""
         if self.outcome is not None:
-            return self.outcome.value.replace("_", " ")
-        return TEXTS["run_waits" if self.begun is None else "run_works"]
+            return term("outcome", self.outcome)
+        return text("member_waits" if self.begun is None else "member_works")
 
 
 @dataclass
@@ -267,12 +276,12 @@ class _StepFacts:
         for event in self._events[run_id, step]:
             if event.name is EventName.MODEL_ANSWERED:
                 data = event.data
-                cost, seconds = data.get("cost"), event.duration
-                price = f", ${cost:.4f}" if isinstance(cost, float) and cost else ""
-                time = f", {seconds:.1f} s" if seconds else ""
-                parts.append(
-                    f"{data['model']}: {data['input_tokens']} + {data['output_tokens']} {TEXTS['tokens']}{price}{time}"
-                )
+                cost = data.get("cost")
+                tokens = {name: data[name] for name in ("model", "input_tokens", "output_tokens")}
+                amounts = [text("step_usage", **tokens)]
+                amounts += [text("small_price", cost=cost)] if isinstance(cost, float) and cost else []
+                amounts += [text("seconds", seconds=event.duration)] if event.duration else []
+                parts.append(", ".join(amounts))
         return "; ".join(parts)
 
 
@@ -315,16 +324,15 @@ def _is_ruling_on(action: Action, ruling: Mapping[str, Any]) -> bool:
 
 
 def _verdict(ruling: Mapping[str, Any]) -> str:
-    waived = f"; {TEXTS['waived']}: {ruling['waived']}" if ruling.get("waived") else ""
-    return f"{ruling['verdict']}: {ruling['reason']}{waived}"
+    words = text("ruling", verdict=term("verdict", ruling["verdict"]), reason=ruling["reason"])
+    return text("waived", verdict=words, reason=ruling["waived"]) if ruling.get("waived") else words
 
 
 def _calls(record: StepRecord, verdicts: Callable[[str, Action | None], tuple[str, ...]]) -> Iterator[CallView]:
     names = {control.id: control.name for control in record.observation.controls}
     for action, result in record.calls:
         _, *lines = lines_of_result(action, result)
-        doubt = f", {TEXTS['in_doubt']}" if result.in_doubt else ""
-        head = (f"{result.status.value}{doubt}", _tone(result))
+        head = (status_words(result), _tone(result))
         yield CallView(
             tool=result.tool,
             arguments=_arguments(action),
@@ -338,7 +346,7 @@ def _calls(record: StepRecord, verdicts: Callable[[str, Action | None], tuple[st
             tool=action.tool,
             arguments=_arguments(action),
             control=_control_name(action, names),
-            lines=((TEXTS["not_run"], Tone.QUIET),),
+            lines=((text("not_run"), Tone.QUIET),),
             verdicts=verdicts(action.tool, action),
         )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from callboard.console._english import TEXTS
+from callboard.config import current_language, term, text
 from callboard.console._task_view import SCALE, pretty
-from callboard.history import cut, described, numbered, used
+from callboard.history import cut, described, used
 from callboard.messages import visible
 
 if TYPE_CHECKING:
@@ -30,11 +30,28 @@ def shown(value: object) -> object:
     return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
 
 
-def templates(finalize: Callable[[object], object] = shown, **values: Any) -> Environment:
+class _PlainTexts:
+    """The texts without values, as attributes."""
+
+    def __init__(self, write: Callable[..., Markup]) -> None:
+        """Take the function that writes a text."""
+        self._write = write
+
+    def __getattr__(self, name: str) -> Markup:
+        """Return a text in the language in use."""
+        if name not in current_language():
+            raise AttributeError(name)
+        return self._write(name)
+
+
+def templates(finalize: Callable[[object], object] = shown, *, markdown: bool = False, **values: Any) -> Environment:
     """Make the environment of the templates.
+
+    A template has the texts without values as attributes of `t`, and the others as calls of `text`.
 
     Args:
         finalize: Changes each value before it is escaped.
+        markdown: Write the texts as they are, for Markdown.
         values: Values that all templates have, beside the texts: `live`, whether people can answer here, and `report`,
             the report that is made, or None.
     """
@@ -46,8 +63,15 @@ def templates(finalize: Callable[[object], object] = shown, **values: Any) -> En
         undefined=StrictUndefined,
         finalize=finalize,
     )
+
+    def write(name: str, /, **values: object) -> Markup:
+        pattern = current_language().pattern(name, values.get("count"))
+        safe = Markup(pattern) if markdown else escape(pattern)  # noqa: S704 - a text of our own
+        return safe.format(**{key: finalize(value) for key, value in values.items()})
+
     environment.globals.update(
-        t=SimpleNamespace(**TEXTS),
+        t=_PlainTexts(write),
+        text=write,
         scale=SCALE,
         live=False,
         report=None,
@@ -63,7 +87,7 @@ def templates(finalize: Callable[[object], object] = shown, **values: Any) -> En
         span=_span,
         described=described,
         used=used,
-        counted=numbered,
+        term=lambda value, group: term(group, value),
         on_one_line=visible,
     )
     return environment
@@ -76,10 +100,12 @@ def _iso(at: float) -> str:
 
 def _moment(at: float) -> str:
     """Format a moment in this machine's zone, with its offset."""
-    text = dt.datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds")
-    return f"{text[:19]} UTC{text[19:]}"
+    iso = dt.datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds")
+    return text("moment", time=iso[:19], offset=iso[19:])
 
 
 def _span(seconds: float) -> str:
     """Format a duration."""
-    return f"{max(0.0, seconds):.1f} s" if seconds < _MINUTE else str(dt.timedelta(seconds=round(seconds)))
+    if seconds < _MINUTE:
+        return text("seconds", seconds=max(0.0, seconds))
+    return str(dt.timedelta(seconds=round(seconds)))

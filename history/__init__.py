@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from callboard._lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from callboard.history._amounts import cut, used
     from callboard.history._check_words import (
         described,
         described_event,
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
         lines_of_reply,
         lines_of_result,
         probe_words,
+        status_words,
         step_checks,
         step_words,
     )
-    from callboard.history._phrases import agent_label, cut, numbered, on_machine, plain, ranges, used
+    from callboard.history._phrases import agent_label, numbered, on_machine, plain, ranges
     from callboard.history._task_history import Entry, Reply, TaskHistory, history_of
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "probe_words",
     "proposals",
     "ranges",
+    "status_words",
     "step_checks",
     "step_words",
     "used",
@@ -73,6 +76,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "callboard.history._amounts": (
+        "cut",
+        "used",
+    ),
     "callboard.history._check_words": (
         "described",
         "described_event",
@@ -98,17 +105,16 @@ _HOMES = {
         "lines_of_reply",
         "lines_of_result",
         "probe_words",
+        "status_words",
         "step_checks",
         "step_words",
     ),
     "callboard.history._phrases": (
         "agent_label",
-        "cut",
         "numbered",
         "on_machine",
         "plain",
         "ranges",
-        "used",
     ),
     "callboard.history._task_history": (
         "Entry",

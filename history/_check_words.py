@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from callboard.history._phrases import cut
-from callboard.messages import CheckResult, EventName, JudgeResult
+from callboard.config import term, text
+from callboard.history._amounts import cut
+from callboard.messages import CheckResult, EventName, JudgeResult, one_line
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -14,15 +15,15 @@ if TYPE_CHECKING:
     from callboard.messages import Event, TaskResult
 
 _WORDS = {
-    ("exists", True): "something",
-    ("exists", False): "nothing",
-    ("is_empty", True): "nothing in it",
-    ("is_empty", False): "something in it",
-    ("changed", True): "a changed file",
-    ("changed", False): "an unchanged file",
+    ("exists", True): "expects_something",
+    ("exists", False): "expects_nothing",
+    ("is_empty", True): "expects_empty",
+    ("is_empty", False): "expects_not_empty",
+    ("changed", True): "expects_changed",
+    ("changed", False): "expects_unchanged",
 }
-_BEFORE = {"equals": "", "returns": "", "approx": "about ", "contains": "a part that is ", "count": "a number of "}
-"""The words for expectations: those without a value, and those before one."""
+_WITH_VALUE = {"approx": "expects_about", "contains": "expects_part", "count": "expects_count"}
+"""The texts of expectations: those without a value, and those with one."""
 _SHOWN = 300
 """The most characters of a value in a line."""
 
@@ -34,16 +35,14 @@ def verdict(result: TaskResult) -> str:
     """
     counted = [check for check in result.checks if check.source == "task"]
     held = sum(check.held for check in counted)
-    number = f"{held} of {len(counted)} checks" if len(counted) != 1 else f"{held} of 1 check"
+    checks = text("checks_held", held=held, count=len(counted))
     if result.dry_run:
         return ""
     if result.verified is None:
-        return f"{result.outcome.value}, not verified: the task has no checks" if result.ok else ""
+        return text("no_checks", outcome=term("outcome", result.outcome)) if result.ok else ""
     if result.verified:
-        return f"verified: {number}"
-    if not counted:
-        return "not verified: its checks were not reached"
-    return f"not verified: {number} held"
+        return text("checks_verified", checks=checks)
+    return text("checks_not_verified", checks=checks) if counted else text("checks_not_reached")
 
 
 def proposals(result: TaskResult) -> str:
@@ -53,7 +52,7 @@ def proposals(result: TaskResult) -> str:
     """
     proposed = [check for check in result.checks if check.source == "model"]
     held = sum(check.held for check in proposed)
-    return f"{held} of {len(proposed)} checks that the model proposed hold" if proposed else ""
+    return text("proposed_checks_hold", held=held, count=len(proposed)) if proposed else ""
 
 
 def failed_checks(result: TaskResult) -> list[str]:
@@ -64,22 +63,39 @@ def failed_checks(result: TaskResult) -> list[str]:
 def judged_event(event: Event) -> str:
     """Describe a `judge.answered` event."""
     answers: Any = event.data["answers"]
-    return f"the judge of {'; '.join(JudgeResult.model_validate(judge_answer).told() for judge_answer in answers)}"
+    results = map(JudgeResult.model_validate, answers)
+    return text("judge_says", answer="; ".join(map(_judge_answer, results)))
+
+
+def judge_words(result: JudgeResult) -> str:
+    """Describe an answer of the judge."""
+    return text("judge_says", answer=_judge_answer(result))
+
+
+def _judge_answer(result: JudgeResult) -> str:
+    answer = {"question": result.question, "answer": term("judge", result.answer)}
+    reason = one_line(result.problem or result.reason, _SHOWN)
+    return text("judge_answer_for", reason=reason, **answer) if reason else text("judge_answer", **answer)
 
 
 def described(check: CheckResult) -> str:
     """Describe the result of a check; if it failed, with both values."""
-    proposed = "" if check.source == "task" else " (proposed by the model)"
+    name = check.name if check.source == "task" else text("check_proposed", name=check.name)
     if check.held:
-        return f"{check.name}{proposed}"
-    finding = check.problem or f"found {_described_value(check.found)}"
-    return f"{check.name}{proposed}: expected {expectation(check.expected)}; {finding}"
+        return name
+    finding = check.problem or text("check_found", value=_described_value(check.found))
+    return text("check_expected", check=name, expected=expectation(check.expected), finding=finding)
+
+
+def checked(check: CheckResult) -> str:
+    """Describe whether a check holds."""
+    return text("check_holds" if check.held else "check_fails", check=described(check))
 
 
 def _described_value(value: JsonValue) -> str:
     """Describe the value that was read, or its first difference."""
     if isinstance(value, dict) and value.keys() == {"at", "value"}:
-        return f"{_shown(value['value'])} at {value['at']}"
+        return text("value_at", value=_shown(value["value"]), position=value["at"])
     return _shown(value)
 
 
@@ -87,8 +103,7 @@ def described_event(event: Event) -> str:
     """Describe a `check.passed` or `check.failed` event."""
     held = event.name is EventName.CHECK_PASSED
     facts: Any = event.data["check"]
-    check = CheckResult(held=held, **facts)
-    return f"check {'holds' if held else 'does not hold'}: {described(check)}"
+    return checked(CheckResult(held=held, **facts))
 
 
 def expectation(expected: JsonValue) -> str:
@@ -98,18 +113,23 @@ def expectation(expected: JsonValue) -> str:
     name, value = next(iter(expected.items()))
     match name, value:
         case "same_as", _:
-            expected_value = f": {_shown(expected['value'])}" if "value" in expected else ""
-            return f"the same as {value}{expected_value}"
+            if "value" in expected:
+                return text("expects_same_value", name=value, value=_shown(expected["value"]))
+            return text("expects_same", name=value)
         case "between", [least, largest]:
-            return f"between {_shown(least)} and {_shown(largest)}"
+            return text("expects_between", least=_shown(least), largest=_shown(largest))
         case "one_of", list():
-            return f"one of {', '.join(map(_shown, value))}"
+            return text("expects_one_of", values=", ".join(map(_shown, value)))
         case "changed", list():
-            return f"no changes but of {', '.join(map(str, value))}" if value else "no changes"
+            return text("expects_changes_of", names=", ".join(map(str, value))) if value else text("expects_no_changes")
+        case "equals" | "returns", _:
+            return _shown(value)
         case _, bool() if (name, value) in _WORDS:
-            return _WORDS[name, value]
+            return text(_WORDS[name, value])
+        case _ if name in _WITH_VALUE:
+            return text(_WITH_VALUE[name], value=_shown(value))
         case _:
-            return f"{_BEFORE.get(name, f'{name} ')}{_shown(value)}"
+            return f"{name} {_shown(value)}"
 
 
 def _shown(value: JsonValue) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from callboard.config import term, text
 from callboard.history._phrases import ranges
 
 if TYPE_CHECKING:
@@ -38,13 +39,15 @@ class MemberTimes:
     def state(self) -> str:
         """Its outcome, or what it does."""
         if self.outcome is not None:
-            return self.outcome.value.replace("_", " ")
-        return "waiting" if self.begun is None else "working"
+            return term("outcome", self.outcome)
+        return text("member_waits" if self.begun is None else "member_works")
 
     @property
     def times(self) -> tuple[str, str]:
         """Its start and its duration; both empty if it did not begin."""
-        return ("", "") if self.begun is None else (f"{self.begun:.1f} s", f"{self.end - self.begun:.1f} s")
+        if self.begun is None:
+            return "", ""
+        return text("seconds", seconds=self.begun), text("seconds", seconds=self.end - self.begun)
 
     @property
     def order(self) -> str:
@@ -52,19 +55,24 @@ class MemberTimes:
         member = self.assign.member
         if member is None:
             return ""
-        any_end = [f"the end of {ranges(member.after_any)}"] if member.after_any else []
+        any_end = [text("the_end_of", numbers=ranges(member.after_any))] if member.after_any else []
         return ", ".join(([ranges(member.after)] if member.after else []) + any_end)
 
     def waits(self) -> str:
         """Describe its order and its waits."""
-        after = f", after {self.order}" if self.order else ""
+        after = text("member_after", order=self.order) if self.order else ""
         if self.begun is None and self.outcome is None:
-            return f"{after}: waits for {ranges(self.open_numbers) or 'its turn'}"
+            numbers = ranges(self.open_numbers) or text("member_its_turn")
+            return text("member_waits_for", after=after, numbers=numbers)
         if self.begun is None:
-            return f"{after}: it did not begin{f', because {self.reason}' if self.reason else ''}"
-        parts = [f"{self.due:.1f} s for {self.last}"] if self.last else []
-        parts += [f"{self.begun - self.due:.1f} s for its turn"] if self.begun - self.due >= _SHORTEST_WAIT else []
-        return f"{after}: waited {', then '.join(parts)}" if parts else after
+            not_begun = {"after": after, "reason": self.reason}
+            return text("member_not_begun_for", **not_begun) if self.reason else text("member_not_begun", after=after)
+        waits = [text("member_waited_for", seconds=self.due, number=self.last)] if self.last else []
+        for_turn = self.begun - self.due
+        waits += [text("member_waited_its_turn", seconds=for_turn)] if for_turn >= _SHORTEST_WAIT else []
+        first, *later = waits or [""]
+        waited = text("member_then", first=first, second=later[0]) if later else first
+        return text("member_waited", after=after, waits=waited) if waited else after
 
 
 def member_times(history: TaskHistory, assigned: float, group: Sequence[Assign]) -> list[MemberTimes]:

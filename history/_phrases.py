@@ -10,17 +10,15 @@ from callboard.messages import REMOTE, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from callboard.messages import Usage
-
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 
 
-def plain(text: str) -> str:
+def plain(words: str) -> str:
     """Escape control characters, direction marks and invisible characters, on one line.
 
     Then no document, name or model controls the terminal, or makes a line read differently from its contents.
     """
-    return visible(_SPACE.sub(" ", text))
+    return visible(_SPACE.sub(" ", words))
 
 
 def agent_label(address: str, machine: str = "") -> str:
@@ -40,11 +38,6 @@ def on_machine(machine: str, name: str) -> str:
     return plain(f"{machine} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {name}" if machine else name)
 
 
-def cut(text: str, most: int = 400) -> str:
-    """Return the beginning of a long text."""
-    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
-
-
 def ranges(numbers: Iterable[int]) -> str:
     """Format numbers; three or more in a row as a range."""
     runs: list[list[int]] = []
@@ -60,19 +53,3 @@ def ranges(numbers: Iterable[int]) -> str:
 def numbered(number: int, thing: str) -> str:
     """Format a number of things."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-def used(usage: Usage) -> str:
-    """Describe the resources that a task used, and its cost."""
-    parts = [
-        numbered(usage.steps, "step"),
-        numbered(usage.model_calls, "model call"),
-        numbered(usage.commands, "tool call"),
-    ]
-    if tokens := usage.input_tokens + usage.output_tokens:
-        parts.append(numbered(tokens, "token"))
-    if usage.cost:
-        parts.append(f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:,.2f}")
-    if usage.unpriced_calls:
-        parts.append(f"{numbered(usage.unpriced_calls, 'call')} of unknown cost")
-    return ", ".join(parts)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.actors.states import STOPPED
+from callboard.config import term, text
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -23,7 +24,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pydantic import JsonValue
 
@@ -45,7 +46,7 @@ class Transition:
     by: str
 
     def __str__(self) -> str:
-        return f"{self.source} → {self.target} by {self.by}"
+        return text("transition", source=self.source, target=self.target, cause=self.by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +120,11 @@ def compare(tape: Tape, result: Message) -> None:
     for what in recorded | replayed:
         if recorded.get(what) != replayed.get(what):
             excerpts = shortly(recorded.get(what)), shortly(replayed.get(what))
-            differs(tape.run, what, *excerpts, tuple(reasons(tape, result)))
+            differs(tape.run, text(f"differs_{what}"), *excerpts, tuple(reasons(tape, result)))
     if tape.answers:
-        what = "an answer of the model counts that was sent back"
-        why = tape.sent_back()
-        differs(tape.run, what, f"sent back: {why}" if why else "sent back", "it counts", decided_on(tape.message))
+        reason = tape.sent_back()
+        sent_back = text("was_sent_back_for", reason=reason) if reason else text("was_sent_back")
+        differs(tape.run, text("differs_sent_back"), sent_back, text("it_counts"), decided_on(tape.message))
 
 
 def _compare_verdicts(tape: Tape, result: Message) -> None:
@@ -137,9 +138,13 @@ def _compare_verdicts(tape: Tape, result: Message) -> None:
             continue
         recorded.remove(same)
         if same["verdict"] != event.data["verdict"]:
-            what = f"the policy's verdict on {event.data['tool']}"
-            expected, got = (f"{verdict['verdict']}: {verdict['reason']}" for verdict in (same, event.data))
+            what = text("differs_verdict", tool=event.data["tool"])
+            expected, got = map(_verdict_words, (same, event.data))
             differs(tape.run, what, expected, got, tuple(reasons(tape, result)))
+
+
+def _verdict_words(ruling: Mapping[str, Any]) -> str:
+    return text("ruling", verdict=term("verdict", str(ruling["verdict"])), reason=ruling["reason"])
 
 
 def differs(run: Run, what: str, expected: str, got: str, because: tuple[str, ...] = ()) -> None:
@@ -165,54 +170,54 @@ def differs(run: Run, what: str, expected: str, got: str, because: tuple[str, ..
 def facts(message: Message) -> dict[str, JsonValue]:  # noqa: C901 - one match, a case a message
     """Return the facts of a job's result to compare, by name.
 
-    Usage, times and the wording of failures are left out.
+    Usage, times and the wording of failures are left out. A difference is described by the text of the name.
     """
     kind = getattr(message, "kind", "")
-    named: dict[str, JsonValue] = {"the word": kind}
+    named: dict[str, JsonValue] = {"kind": kind}
     match message:
         case StepDone(record=record):
             decision = record.decision
             named |= {
-                "the state of the step": record.status,
-                "the status that was decided on": decision.status,
-                "the actions": [_shown(action) for action in decision.actions],
-                "the target": decision.target.id if decision.target is not None else "",
-                "the subtask": decision.subtask,
-                "the subtasks": [_described(planned) for planned in decision.group],
-                "the questions": [question.text for question in decision.questions],
-                "the controls to annotate": list(decision.reannotate),
-                "the results": [f"{result.tool}: {result.status.value}" for result in record.results],
-                "the held actions": [_shown(action) for action in message.held],
-                "the reason for holding them": message.held_by.value,
-                "the value": decision.result,
-                "resumed with the held actions": record.resumed,
+                "step_state": record.status,
+                "status": decision.status,
+                "actions": [_shown(action) for action in decision.actions],
+                "target": decision.target.id if decision.target is not None else "",
+                "subtask": decision.subtask,
+                "subtasks": [_described(planned) for planned in decision.group],
+                "questions": [question.text for question in decision.questions],
+                "annotated": list(decision.reannotate),
+                "results": [f"{result.tool}: {result.status.value}" for result in record.results],
+                "held": [_shown(action) for action in message.held],
+                "held_by": message.held_by.value,
+                "value": decision.result,
+                "resumed": record.resumed,
             }
         case StepFailure():
-            named |= {"the outcome": message.outcome.value}
+            named |= {"outcome": message.outcome.value}
         case Question():
             limit = message.limit
             named |= {
-                "the questions": [question.text for question in message.questions] if limit is None else [],
-                "the limit of the budget": f"{limit.kind} of {limit.node}" if limit is not None else "",
-                "the action in doubt": message.in_doubt,
+                "questions": [question.text for question in message.questions] if limit is None else [],
+                "limit": "" if limit is None else text("limit_of_node", kind=limit.kind, node=limit.node),
+                "doubt": message.in_doubt,
             }
         case ApprovalRequest():
             named |= {
-                "the actions to approve": [_shown(action) for action in message.actions],
-                "the outcome at the deadline": message.at_deadline.value,
+                "approvals": [_shown(action) for action in message.actions],
+                "at_deadline": message.at_deadline.value,
             }
         case Answer():
-            named |= {"whether a person answers": not message.nobody}
+            named |= {"has_answer": not message.nobody}
         case ApprovalAnswer():
-            named |= {"whether it is approved": message.approved}
+            named |= {"approved": message.approved}
         case Assign():
             named |= {
-                "the subtask": message.request,
-                "the target": message.target.id if message.target is not None else "",
-                "the number of the subtask": message.number,
+                "subtask": message.request,
+                "target": message.target.id if message.target is not None else "",
+                "number": message.number,
             }
         case AssignGroup(assigns=assigns):
-            named["the subtasks"] = [_member(assign) for assign in assigns]
+            named["subtasks"] = [_member(assign) for assign in assigns]
         case SubtaskEnding(result=result):
             named |= _ending(result.outcome, result.output, result.artifacts)
         case RoundEnding():
@@ -227,8 +232,8 @@ def _ending(outcome: Outcome, output: JsonValue, artifacts: tuple[str, ...]) -> 
 
     A step that a stop interrupted is in no job's result.
     """
-    named: dict[str, JsonValue] = {"the outcome": outcome.value}
-    return named if outcome in STOPPED else named | {"the output": output, "the files": list(artifacts)}
+    named: dict[str, JsonValue] = {"outcome": outcome.value}
+    return named if outcome in STOPPED else named | {"output": output, "files": list(artifacts)}
 
 
 def _described(planned: PlannedSubtask) -> JsonValue:
@@ -244,8 +249,8 @@ def shortly(value: JsonValue) -> str:
     """Format a value, cut where it is long."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = "; ".join(map(str, value))
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return (text if len(text) <= LONG else f"{text[:LONG]} …") or "nothing"
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return (words if len(words) <= LONG else f"{words[:LONG]} …") or text("nothing_there")
 
 
 def reasons(tape: Tape, result: Message) -> Iterator[str]:
@@ -253,10 +258,10 @@ def reasons(tape: Tape, result: Message) -> Iterator[str]:
     yield from decided_on(tape.message)
     for event in tape.emitted:
         if event.name is EventName.MODEL_REPAIRED:
-            yield f"the model's answer was sent back: {event.data['reason']}"
+            yield text("answer_sent_back", reason=event.data["reason"])
     yield from dict.fromkeys(tape.missing)
     if isinstance(result, StepFailure):
-        yield f"failed: {result.causes[-1].reason}"
+        yield text("step_ended_by", reason=result.causes[-1].reason)
 
 
 def decided_on(message: Message | None) -> tuple[str, ...]:
@@ -264,10 +269,10 @@ def decided_on(message: Message | None) -> tuple[str, ...]:
     if not isinstance(message, StepDone):
         return ()
     decision = message.record.decision
-    actions = shortly([_shown(action) for action in decision.actions]) if decision.actions else "no action"
-    return (f"decided on: {decision.status} with {actions}",)
+    actions = shortly([_shown(action) for action in decision.actions]) if decision.actions else text("no_action")
+    return (text("decided_on", status=decision.status, actions=actions),)
 
 
 def _member(assign: Assign) -> dict[str, JsonValue]:
     """Return the facts of a subtask that is assigned with others."""
-    return {**facts(assign), "its order": None if assign.member is None else assign.member.model_dump(mode="json")}
+    return {**facts(assign), "order": None if assign.member is None else assign.member.model_dump(mode="json")}

@@ -24,7 +24,7 @@ from callboard.actors.commands import (
 from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT, Checker
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
-from callboard.config import MASK, Verdict
+from callboard.config import MASK, Verdict, text
 from callboard.messages import (
     Box,
     CommandType,
@@ -176,8 +176,7 @@ class RecordedTool(BoundTool):
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Never called: the dispatcher has the results."""
-        what = f"{self.info.name} is called"
-        raise self._tape.miss(what)
+        raise self._tape.miss(text("tool_called", tool=self.info.name))
 
 
 class RecordedPolicy(Policy):

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from callboard.config import text
 from callboard.journal import JournalReader
 from callboard.messages import (
     Answer,
@@ -177,7 +178,7 @@ def recorded_moves(rows: Iterable[Row], finals: Collection[str]) -> dict[tuple[s
 
 def move(source: object, target: object, by: object) -> str:
     """Format a move."""
-    return f"{source} → {target} by {by}"
+    return text("transition", source=source, target=target, cause=by)
 
 
 Known = dict[str, tuple[set[str], Effect]]

@@ -19,7 +19,7 @@ from callboard.actors.replay._scene import ReplayContext, Scene
 from callboard.actors.root import book_usage, recover_task, task_result
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
-from callboard.config import Settings, settings_in_force
+from callboard.config import Settings, settings_in_force, text
 from callboard.journal import MemoryJournal, Row
 from callboard.messages import (
     Assign,
@@ -297,7 +297,12 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
         if expected != got:
             raise Differs(
                 Difference(
-                    run_id="", address="", step=0, what=f"the task's {what}", expected=str(expected), got=str(got)
+                    run_id="",
+                    address="",
+                    step=0,
+                    what=text(f"differs_task_{what}"),
+                    expected=str(expected),
+                    got=str(got),
                 )
             )
     return result.outcome

@@ -24,6 +24,7 @@ from callboard.actors.replay._recorded_task import move
 from callboard.actors.replay._tape import Tape
 from callboard.actors.runtime import Lease
 from callboard.actors.states import Run, after
+from callboard.config import text
 from callboard.messages import (
     ApprovalAnswer,
     ApprovalRequest,
@@ -141,7 +142,13 @@ class Scene:
             Differs: If recorded moves are left.
         """
         if self._moves is not None and self._moves.pending and self._run is not None:
-            differs(self._run, "a transition", self._moves.pending[-1], "none", decided_on(self._result))
+            differs(
+                self._run,
+                text("differs_transition"),
+                self._moves.pending[-1],
+                text("no_transition"),
+                decided_on(self._result),
+            )
 
     def note(self, row: Row) -> None:
         """Keep a job's note until its result comes."""
@@ -214,7 +221,13 @@ class Scene:
             run, wished = old_run or self._run, move(error.source, error.target, error.by)
             if run is None:
                 raise
-            differs(run, "a transition", wished, f"refused: {error}", decided_on(self._result))
+            differs(
+                run,
+                text("differs_transition"),
+                wished,
+                text("transition_refused", reason=error),
+                decided_on(self._result),
+            )
 
     def refold(self) -> None:
         """Fold all earlier messages under the present limits, without publishing moves."""
@@ -239,11 +252,11 @@ class Scene:
         # After the last recorded move, a further one is a difference only if the recording is complete: otherwise a
         # crash may have lost its event.
         if moves is not None and (moves.pending or moves.complete):
-            recorded = moves.pending[-1] if moves.pending else "none"
+            recorded = moves.pending[-1] if moves.pending else text("no_transition")
             if recorded == str(transition):
                 moves.pending.pop()
             elif not self._reads_history:
-                differs(run, "a transition", recorded, str(transition), decided_on(self._result))
+                differs(run, text("differs_transition"), recorded, str(transition), decided_on(self._result))
         if run.assign.task_id == self._context.task_id:
             self._context.transitions.append(transition)
 

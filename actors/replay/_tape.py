@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing import CHANGED, GONE
+from callboard.config import text
 from callboard.messages import (
     Answered,
     ApprovalRequest,
@@ -166,7 +167,7 @@ class Tape:
         if number < len(self._reasons):
             return self._reasons[number]
         last = number >= self._all_answers - 1
-        return "" if self._reasons or (last and not self._invalid) else "it was sent back"
+        return "" if self._reasons or (last and not self._invalid) else text("it_was_sent_back")
 
     @property
     def _invalid(self) -> bool:
@@ -180,7 +181,7 @@ class Tape:
                 return OutOfBudgetError(limit.node, limit.kind, 0, "as recorded")
             case StepFailure(phase=Phase.LLM_INTERACTION | None) if not self._invalid:
                 return self.failure()
-        return self.miss("the model is asked more often than recorded")
+        return self.miss(text("model_asked_again"))
 
     # Actions
 
@@ -229,8 +230,7 @@ class Tape:
         by_step = f"{self.run.assign.run_id}.{self.run.steps + 1}.{self.done}"  # version 1 named held actions like this
         result = self._results.get(call_id) or self._results.get(by_step)
         if result is None:
-            what = f"{tool} is run, and was not"
-            raise self.miss(what)
+            raise self.miss(text("tool_run_now", tool=tool))
         self.done += 1
         return result
 
@@ -270,7 +270,7 @@ class Tape:
     def failure(self) -> CallboardError:
         """Make the recorded failure."""
         if not isinstance(self.message, StepFailure):
-            return self.miss("something fails that did not")
+            return self.miss(text("fails_now"))
         causes = self.message.causes
         reason = (causes[1] if len(causes) > 1 else causes[0]).reason
         match self.message.outcome:

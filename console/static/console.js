@@ -52,7 +52,7 @@
   /* Times in the reader's zone, durations, and pictures, which need the token. */
   const pad = (number) => String(number).padStart(2, "0");
   function duration(seconds) {
-    if (seconds < 60) return `${Math.max(0, seconds).toFixed(1)} s`;
+    if (seconds < 60) return texts.seconds.replace(/\{seconds[^}]*\}/, Math.max(0, seconds).toFixed(1));
     const whole = Math.round(seconds);
     const hours = Math.floor(whole / 3600);
     return `${hours ? `${hours}:` : ""}${hours ? pad(Math.floor(whole / 60) % 60) : Math.floor(whole / 60)}:${pad(whole % 60)}`;

@@ -137,6 +137,17 @@ def _forms(html):
     return [part.partition('"')[0] for part in html.split('data-answer="')[1:]]
 
 
+def test_metrics_of_a_run_take_the_token_of_the_environment(job, tmp_path, monkeypatch):
+    monkeypatch.setenv("CALLBOARD_OBSERVE__METRICS", "true")
+    monkeypatch.setenv("CALLBOARD_OBSERVE__METRICS_TOKEN", "a-token-of-a-monitor")
+    with started("run", job, "--console", "--output", tmp_path / "copy", folder=tmp_path) as process:
+        visitor = Visitor(link_of(process.stdout))
+        assert visitor.ask("/metrics")[0] == 401
+        visitor.headers = {"authorization": "Bearer a-token-of-a-monitor"}
+        status, body, _ = visitor.ask("/metrics")
+        assert (status, "callboard_tasks_total" in body) == (200, True)
+
+
 def test_console_without_a_journal_is_refused_before_the_start(call, folder):
     job = folder()
     (job / "callboard.yaml").write_text("models: {host: 'scripted:script.yaml'}\ndocuments: {workspace: workspace}\n")
