@@ -38,6 +38,8 @@ from callboard.surfaces.documents._folder_tools import FolderTools
 from callboard.surfaces.documents._formats import FormatTools
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
 from callboard.surfaces.documents._office import report_unreadable_part
+from callboard.surfaces.documents._page_pictures import is_picture, picture_names
+from callboard.surfaces.documents._page_views import PageViewTools
 from callboard.surfaces.documents._part_tools import PartTools
 from callboard.surfaces.documents._pdf import PdfTools
 from callboard.surfaces.documents._picture_tools import PictureTools
@@ -321,6 +323,8 @@ class DocumentSurface(Server):
         files = [arguments[name] for name in ("path", "new_path", "window", "folder") if arguments.get(name)]
         if tool == "make_archive" and isinstance(arguments["files"], list):
             files += arguments["files"]
+        if tool == "save_as" and "pages" in arguments and is_picture(str(arguments["path"])):
+            files += picture_names(str(arguments["path"]), str(arguments["pages"]))[1:]
         if tool == "start_application":
             files.append(self._untitled(str(arguments["name"])))
         names = [f"{_FILE}{self._workspace.resolve(str(document))}" for document in files]
@@ -372,6 +376,7 @@ class DocumentSurface(Server):
             ArchiveTools(self._workspace),
             self._parts,
             SaveTools(self._workspace),
+            PageViewTools(self._workspace),
             CopyTools(self._workspace),
             *self._applications.values(),
         )

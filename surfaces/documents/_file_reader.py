@@ -109,16 +109,20 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
         return {"pages": count, "texts": texts, "metadata": metadata, "unseen": unseen}, b""
 
 
-def draw_page(request: dict[str, Any], data: bytes) -> Answer:
-    """Draw the first page of a PDF as a PNG."""
-    import pdfplumber
+def draw_pages(request: dict[str, Any], data: bytes) -> Answer:
+    """Draw pages of a PDF as pictures."""
+    try:
+        answer: Answer = _beside("_page_drawer.py")["draw"](request, data)
+    except RuntimeError as error:  # of PDFium
+        if "password" not in str(error):
+            raise
+        return {"error": "it is protected with a password"}, b""
+    return answer
 
-    output = io.BytesIO()
-    with pdfplumber.open(io.BytesIO(data)) as pdf:
-        page = pdf.pages[0]
-        picture = page.to_image(resolution=72 * request["width"] / float(page.width), antialias=True).original
-        picture.convert("RGB").save(output, "PNG")
-    return {"width": picture.width, "height": picture.height}, output.getvalue()
+
+def _beside(name: str) -> dict[str, Any]:
+    """Return the names of a module in this folder."""
+    return runpy.run_path(str(Path(__file__).with_name(name)))
 
 
 def _page_text(page: Any) -> tuple[str, collections.Counter[str]]:
@@ -451,9 +455,8 @@ def compare_pages(request: dict[str, Any], data: bytes) -> Answer:
     """Draw the pages of two files, and outline their differences."""
     from PIL import ImageOps
 
-    comparer = runpy.run_path(str(Path(__file__).with_name("_page_comparer.py")))
     try:
-        answer: Answer = comparer["compare"](
+        answer: Answer = _beside("_page_comparer.py")["compare"](
             request, data, lambda picture: _fitting(ImageOps.exif_transpose(_open_picture(picture)), "JPEG")
         )
     except OverflowError as error:
@@ -461,7 +464,7 @@ def compare_pages(request: dict[str, Any], data: bytes) -> Answer:
     return answer
 
 
-READERS = {"calendar": read_calendar, "comparison": compare_pages, "page": draw_page, "pdf": read_pdf}
+READERS = {"calendar": read_calendar, "comparison": compare_pages, "pages": draw_pages, "pdf": read_pdf}
 """The readers of files other than pictures."""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from callboard.messages import Effect, Target
+from callboard.surfaces import MOST_PICTURE_BYTES, current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of, read_in_process
 from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 PICTURE = ("picture",)
 _MOST_SIDE = 20_000
 _MOST_UNCERTAIN = 50
+_SHOWN_SIDES = (1200, 900)
+"""The longest sides of a picture for models: 900 pixels in a square have less than `MOST_PICTURE_BYTES`."""
 _FORMATS = {
     ".png": "PNG",
     ".jpg": "JPEG",
@@ -77,6 +80,22 @@ class PictureTools(FormatTools):
             "pictures",
         )
         return self._workspace.create(path, picture_data)
+
+    @tool(effect=Effect.READ, roots=PICTURE)
+    def get_picture(self, document: Document) -> Answer:
+        """Look at the picture itself, as models with vision do."""
+        snapshot = self._workspace.read(document)
+        facts = self.facts(snapshot)
+        width, height = int(str(facts["width"])), int(str(facts["height"]))
+        for longest in _SHOWN_SIDES:
+            factor = min(1.0, longest / max(width, height))
+            size: list[JsonValue] = [max(1, round(side * factor)) for side in (width, height)]
+            request: dict[str, JsonValue] = {"what": "convert", "format": "PNG", "size": size, "options": {}}
+            _, picture = read_in_process(request, snapshot, "pictures")
+            if len(picture) <= MOST_PICTURE_BYTES:
+                break
+        current_call().picture(picture)
+        return {"width": width, "height": height}
 
     @tool(effect=Effect.READ, roots=PICTURE)
     def read_text(
