@@ -30,6 +30,11 @@ class DrawnPages:
         self._document.init_forms()
         self.count = len(self._document)
 
+    def size(self, number: int) -> tuple[float, float]:
+        """Return the width and height of a page, from 1, in points."""
+        width, height = self._document[number - 1].get_size()
+        return max(width, 1.0), max(height, 1.0)
+
     def draw(self, number: int, width: int | None, *, cut: bool = False) -> Image:
         """Draw a page, from 1.
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 PICTURE = ("picture",)
 _MOST_SIDE = 20_000
-_MOST_UNCERTAIN = 50
+MOST_UNCERTAIN = 50
+"""The most uncertain words that an answer lists."""
 _SHOWN_SIDES = (1200, 900)
 """The longest sides of a picture for models: 900 pixels in a square have less than `MOST_PICTURE_BYTES`."""
 _FORMATS = {
@@ -113,7 +114,7 @@ class PictureTools(FormatTools):
         reading = _recognized(self._workspace.read(document), language)
         answer = part_of(reading["text"].strip(), offset, limit) | {"confidence": reading["confidence"]}
         uncertain_words = [*dict.fromkeys(reading["uncertain"])]
-        return answer | ({"uncertain": [*uncertain_words[:_MOST_UNCERTAIN]]} if uncertain_words else {})
+        return answer | ({"uncertain": [*uncertain_words[:MOST_UNCERTAIN]]} if uncertain_words else {})
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain that a picture stays as it is."""

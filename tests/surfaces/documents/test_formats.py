@@ -157,6 +157,7 @@ def test_a_bomb_in_a_pdf_ends_its_reader_alone(
 ) -> None:
     reader = Path(_file_reader.__file__).read_text(encoding="utf-8")  # with a limit that is reached soon
     (tmp_path / "_file_reader.py").write_text(reader.replace("MEMORY = 3_000_000_000", "MEMORY = 500_000_000"))
+    shutil.copy(Path(_file_reader.__file__).with_name("_scanned_pages.py"), tmp_path)
     monkeypatch.setattr(_formats, "__file__", str(tmp_path / "_formats.py"))
     (workspace / "a.pdf").write_bytes(pdf_of(["Invoice 17"]))
     assert "Invoice 17" in call("read_text", "a.pdf")["text"]
