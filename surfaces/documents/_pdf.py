@@ -121,6 +121,15 @@ class PdfTools(formats.FormatTools):
         """Explain that PDFs are only read."""
         return "PDFs are only read; write a Word document, and save it as a PDF"
 
+    def empty(self) -> bytes:
+        """Refuse to make an empty PDF.
+
+        Raises:
+            ToolError: Always.
+        """
+        msg = "a PDF can't be made empty: pass its text or rows"
+        raise ToolError(msg)
+
     def preview(self, snapshot: Snapshot) -> str:
         """Return the beginning of the first page."""
         texts: list[str] = _read(snapshot, 1, limit=1)["texts"]

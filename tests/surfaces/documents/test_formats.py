@@ -723,7 +723,7 @@ def test_each_kind_of_file_is_a_window(workspace: Path, surface: DocumentSurface
     ]  # fmt: skip
     for name in windows:
         surface.observe(window(surface, name))
-    with pytest.raises(ToolError, match="can't be made"):
+    with pytest.raises(ToolError, match="can't be made empty"):
         call("create_document", path="f.pdf")
 
 

@@ -195,7 +195,7 @@ def test_picture_file_is_shown(workspace: Path, shown: Callable[..., list[Any]])
 
 
 @pytest.mark.parametrize("name", ["letter.docx", "book.xlsx"])
-def test_document_that_is_drawn_reaches_no_network(
+def test_document_that_becomes_a_picture_reaches_no_network(
     workspace: Path, call: Call, listener: tuple[int, list[bytes]], name: str
 ) -> None:
     need_office(f".{name.partition('.')[2]}")
