@@ -38,11 +38,13 @@ from callboard.surfaces.documents._folder_tools import FolderTools
 from callboard.surfaces.documents._formats import FormatTools
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
 from callboard.surfaces.documents._office import report_unreadable_part
+from callboard.surfaces.documents._page_pictures import is_picture, pdf_of_office, picture_names
+from callboard.surfaces.documents._page_views import PageViewTools
 from callboard.surfaces.documents._part_tools import PartTools
 from callboard.surfaces.documents._pdf import PdfTools
 from callboard.surfaces.documents._picture_tools import PictureTools
 from callboard.surfaces.documents._save import CopyTools, SaveTools
-from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
+from callboard.surfaces.documents._tables import Answer, Cell, Document, width_of
 from callboard.surfaces.documents._text_tools import TextTools
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB
 from callboard.surfaces.documents._workspace import (
@@ -60,7 +62,7 @@ from callboard.surfaces.documents.calendar import CalendarTools
 from callboard.surfaces.documents.excel import ExcelTools, coverage
 from callboard.surfaces.documents.mail import MailTools
 from callboard.surfaces.documents.powerpoint import PowerPointTools
-from callboard.surfaces.documents.word import WordTools, outline
+from callboard.surfaces.documents.word import WordTools, marked_document, outline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -77,6 +79,9 @@ _UNTITLED = {
     "powerpoint": ("Presentation", ".pptx"),
 }
 _MAX_CONTROLS = 400
+_MOST_TEXT = 200_000
+_MOST_ROWS = 2000
+"""The most characters and rows of a document that is made in one call."""
 _FILE = "file:"
 
 Window = Annotated[str, Field(description="The window's id or name, as listed.")]
@@ -321,6 +326,8 @@ class DocumentSurface(Server):
         files = [arguments[name] for name in ("path", "new_path", "window", "folder") if arguments.get(name)]
         if tool == "make_archive" and isinstance(arguments["files"], list):
             files += arguments["files"]
+        if tool == "save_as" and "pages" in arguments and is_picture(str(arguments["path"])):
+            files += picture_names(str(arguments["path"]), str(arguments["pages"]))[1:]
         if tool == "start_application":
             files.append(self._untitled(str(arguments["name"])))
         names = [f"{_FILE}{self._workspace.resolve(str(document))}" for document in files]
@@ -372,6 +379,7 @@ class DocumentSurface(Server):
             ArchiveTools(self._workspace),
             self._parts,
             SaveTools(self._workspace),
+            PageViewTools(self._workspace),
             CopyTools(self._workspace),
             *self._applications.values(),
         )
@@ -399,10 +407,26 @@ class DocumentSurface(Server):
         return window_of(path)
 
     @tool(effect=Effect.ONCE, agents=HOST)
-    def create_document(self, path: Document) -> Target:
-        """Create an empty document and return its window.
+    def create_document(
+        self,
+        path: Document,
+        *,
+        text: Annotated[
+            str,
+            Field(
+                max_length=_MOST_TEXT,
+                description="For .pdf and .docx: paragraphs, # headings, - or 1. lists, | tables |, **bold**.",
+            ),
+        ] = "",
+        header: Annotated[list[str], Field(description="The header of a table behind the text.")] = [],  # noqa: B006
+        rows: Annotated[
+            list[list[Cell]], Field(max_length=_MOST_ROWS, description="The rows of that table, as long as the header.")
+        ] = [],  # noqa: B006 - read only
+    ) -> Target:
+        """Create a document, empty or with text and rows; return its window.
 
-        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .pptx, .csv, .txt, .md, .eml or .ics.
+        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .pptx, .csv, .txt, .md, .eml or .ics; and .pdf
+        with a text or a table.
         """
         absolute_path = self._workspace.path(path)
         if present := OLD_FORMATS.get(absolute_path.suffix.lower()):
@@ -411,7 +435,25 @@ class DocumentSurface(Server):
         if absolute_path.suffix.lower() == ".xlsm":
             msg = f"{path!r} is refused: a new workbook has no macros; make an .xlsx file"
             raise ToolError(msg)
-        return self._workspace.create(path, self._applications[ROOTS[absolute_path.suffix.lower()]].empty())
+        root = ROOTS[absolute_path.suffix.lower()]
+        if text or header or rows:
+            return self._workspace.create(path, self._written(path, root, text, header, rows))
+        return self._workspace.create(path, self._applications[root].empty())
+
+    def _written(self, path: str, root: str, text: str, header: list[str], rows: list[list[Cell]]) -> bytes:
+        """Return the bytes of a new document with contents.
+
+        Raises:
+            ToolError: If such a document can't be made.
+        """
+        if root not in {"word", "pdf"}:
+            msg = f"{path!r} is made empty: only .pdf and .docx are made with a text or rows; leave them out"
+            raise ToolError(msg)
+        if header or rows:
+            width_of(rows, header or None)
+        self._workspace.resolve_new(path)
+        data = marked_document(text, header, rows)
+        return data if root == "word" else pdf_of_office(path, data, ".docx")
 
     @tool(effect=Effect.READ, agents=HOST, offered=False)
     def select_window(self, window: Window) -> Target:

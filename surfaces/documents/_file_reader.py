@@ -13,6 +13,7 @@ import datetime as dt
 import io
 import json
 import math
+import os
 import re
 import runpy
 import statistics
@@ -60,7 +61,8 @@ Answer = tuple[dict[str, Any], bytes]
 def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
     """Read the text or the tables of pages.
 
-    `limit` is the most characters of texts, or the most pages of tables.
+    `limit` is the most characters of texts, or the most pages of tables. `recognition` says which pages are read by
+    character recognition (see `_scanned_pages`), in a `language`.
     """
     import pdfplumber
     from pdfminer.pdfdocument import PDFPasswordIncorrect
@@ -95,30 +97,39 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
         texts: list[str] = []
         pictures = 0
         drawn: collections.Counter[str] = collections.Counter()
+        scans = _beside("_scanned_pages.py")["ScannedPages"](request, data, _text_in)
         while page <= count and sum(map(len, texts)) < limit and (not texts or time.monotonic() < until):
             text, marks = _page_text(pdf.pages[page - 1])
-            texts.append(text)
+            is_scan = scans.is_scan(pdf.pages[page - 1])
+            if is_scan and scans.is_full:
+                break
+            recognized_text = scans.text_of(page) if is_scan else ""
+            texts.append("\n".join(filter(None, [text, recognized_text])))
             drawn += marks
-            pictures += len(pdf.pages[page - 1].images)
+            pictures += 0 if recognized_text else len(pdf.pages[page - 1].images)
             pdf.pages[page - 1].close()
             page += 1
         metadata = {name: str(text) for name, text in pdf.metadata.items() if name in {"Title", "Author"} and text}
         unseen = _unseen_parts(pdf.doc.catalog)
         unseen = {"pictures": pictures, **unseen, "drawn notes": drawn["drawn"]}
         unseen["embedded files"] += drawn["file"]
-        return {"pages": count, "texts": texts, "metadata": metadata, "unseen": unseen}, b""
+        return {"pages": count, "texts": texts, "metadata": metadata, "unseen": unseen, **scans.answer()}, b""
 
 
-def draw_page(request: dict[str, Any], data: bytes) -> Answer:
-    """Draw the first page of a PDF as a PNG."""
-    import pdfplumber
+def draw_pages(request: dict[str, Any], data: bytes) -> Answer:
+    """Draw pages of a PDF as pictures."""
+    try:
+        answer: Answer = _beside("_page_drawer.py")["draw"](request, data)
+    except RuntimeError as error:  # of PDFium
+        if "password" not in str(error):
+            raise
+        return {"error": "it is protected with a password"}, b""
+    return answer
 
-    output = io.BytesIO()
-    with pdfplumber.open(io.BytesIO(data)) as pdf:
-        page = pdf.pages[0]
-        picture = page.to_image(resolution=72 * request["width"] / float(page.width), antialias=True).original
-        picture.convert("RGB").save(output, "PNG")
-    return {"width": picture.width, "height": picture.height}, output.getvalue()
+
+def _beside(name: str) -> dict[str, Any]:
+    """Return the names of a module in this folder."""
+    return runpy.run_path(str(Path(__file__).with_name(name)))
 
 
 def _page_text(page: Any) -> tuple[str, collections.Counter[str]]:
@@ -340,7 +351,7 @@ def _fitting(picture: Image, into: str) -> Image:
     return picture if picture.mode in {"L", "RGB"} else picture.convert("RGB")
 
 
-def _text_in(picture: Image, language: str) -> Answer:
+def _text_in(picture: Image, language: str, seconds: float = OCR_SECONDS) -> Answer:
     """Recognize the text of a picture, with the confidence of its words.
 
     Small letters are read wrongly. Where the first look finds some, the picture is enlarged to the height of letters
@@ -350,13 +361,13 @@ def _text_in(picture: Image, language: str) -> Answer:
 
     started, picture = time.monotonic(), _fitting(picture, "JPEG").convert("RGB")
     try:
-        words = _words_in(picture, language, OCR_SECONDS)
+        words = _words_in(picture, language, seconds)
         height = statistics.median([word["height"] for word in words]) if words else LETTER_HEIGHT / MOST_ENLARGED
         factor = min(LETTER_HEIGHT / height, MOST_ENLARGED, math.sqrt(MOST_ENLARGED_PIXELS / math.prod(picture.size)))
         if factor >= LEAST_ENLARGED:
             large_picture = picture.resize([round(side * factor) for side in picture.size])
             with contextlib.suppress(RuntimeError):  # it takes too long
-                remaining_seconds = OCR_SECONDS - (time.monotonic() - started)
+                remaining_seconds = seconds - (time.monotonic() - started)
                 words = max(words, _words_in(large_picture, language, remaining_seconds), key=_confidence)
     except pytesseract.TesseractNotFoundError:
         return {"error": "the program tesseract is not installed, so no text in pictures can be read"}, b""
@@ -370,6 +381,7 @@ def _words_in(picture: Image, language: str, seconds: float) -> list[dict[str, A
     """Recognize words, each with its confidence, height and line."""
     import pytesseract
 
+    os.environ["OMP_THREAD_LIMIT"] = "1"  # on busy cores, Tesseract's threads wait for each other ten times as long
     options = {"lang": language, "timeout": max(seconds, 1), "output_type": pytesseract.Output.DICT}
     columns = pytesseract.image_to_data(picture, **options)
     names = ("text", "conf", "height", "block_num", "par_num", "line_num")
@@ -451,9 +463,8 @@ def compare_pages(request: dict[str, Any], data: bytes) -> Answer:
     """Draw the pages of two files, and outline their differences."""
     from PIL import ImageOps
 
-    comparer = runpy.run_path(str(Path(__file__).with_name("_page_comparer.py")))
     try:
-        answer: Answer = comparer["compare"](
+        answer: Answer = _beside("_page_comparer.py")["compare"](
             request, data, lambda picture: _fitting(ImageOps.exif_transpose(_open_picture(picture)), "JPEG")
         )
     except OverflowError as error:
@@ -461,7 +472,7 @@ def compare_pages(request: dict[str, Any], data: bytes) -> Answer:
     return answer
 
 
-READERS = {"calendar": read_calendar, "comparison": compare_pages, "page": draw_page, "pdf": read_pdf}
+READERS = {"calendar": read_calendar, "comparison": compare_pages, "pages": draw_pages, "pdf": read_pdf}
 """The readers of files other than pictures."""
 
 

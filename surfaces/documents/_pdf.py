@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from callboard.messages import Effect
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats
 from callboard.surfaces.documents._grids import answer_of, plain_grid
+from callboard.surfaces.documents._picture_tools import MOST_UNCERTAIN, Language
 from callboard.surfaces.documents._tables import Answer, Document, short
 
 if TYPE_CHECKING:
@@ -39,14 +40,30 @@ class PdfTools(formats.FormatTools):
 
     @tool(effect=Effect.READ, roots=PDF)
     def read_text(
-        self, document: Document, *, page: Page = 1, offset: formats.Offset = 0, limit: formats.Limit = 20_000
+        self,
+        document: Document,
+        *,
+        page: Page = 1,
+        offset: formats.Offset = 0,
+        limit: formats.Limit = 20_000,
+        language: Language = "eng",
+        recognize_all: Annotated[
+            bool, Field(description="Whether pages with a text are read by character recognition, too.")
+        ] = False,
     ) -> Answer:
-        """Read the text of a PDF, from a page on.
+        """Read a PDF's text from a page on, and recognize scanned pages.
 
         Values of form fields and notes stand below a page's text. ``next`` is where to continue; null at the end.
-        Scanned pages have no text; ``not_shown`` counts their pictures.
+        ``recognized`` lists the pages that were read by character recognition, with errors: ``confidence`` is the mean
+        in percent, and ``uncertain`` lists words that may be wrong.
         """
-        reader_answer = _read(self._workspace.read(document), page, limit=offset + limit)
+        reader_answer = _read(
+            self._workspace.read(document),
+            page,
+            limit=offset + limit,
+            recognition="all" if recognize_all else "scans",
+            language=language,
+        )
         texts: list[str] = reader_answer["texts"]
         parts: list[str] = []
         following: JsonValue = None
@@ -63,6 +80,10 @@ class PdfTools(formats.FormatTools):
         answer: Answer = {"text": "\n".join(parts), "pages": reader_answer["pages"], "next": following}
         if unseen := _unseen(reader_answer):
             answer["not_shown"] = unseen
+        if recognized_pages := [_certainty(reading) for reading in reader_answer["recognized"]]:
+            answer["recognized"] = [*recognized_pages]
+        if reader_answer["not_recognized"]:
+            answer["not_recognized"] = reader_answer["not_recognized"]
         if not any(texts):
             answer["note"] = "these pages have no text; they may be scanned pictures"
         return answer
@@ -100,6 +121,15 @@ class PdfTools(formats.FormatTools):
         """Explain that PDFs are only read."""
         return "PDFs are only read; write a Word document, and save it as a PDF"
 
+    def empty(self) -> bytes:
+        """Refuse to make an empty PDF.
+
+        Raises:
+            ToolError: Always.
+        """
+        msg = "a PDF can't be made empty: pass its text or rows"
+        raise ToolError(msg)
+
     def preview(self, snapshot: Snapshot) -> str:
         """Return the beginning of the first page."""
         texts: list[str] = _read(snapshot, 1, limit=1)["texts"]
@@ -120,8 +150,24 @@ def _unseen(reader_answer: dict[str, Any]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
-def _read(snapshot: Snapshot, page: int, *, limit: int, tables: bool = False) -> dict[str, Any]:
+def _certainty(reading: dict[str, Any]) -> dict[str, JsonValue]:
+    """Shorten the list of a recognized page's uncertain words."""
+    uncertain_words = [*dict.fromkeys(reading["uncertain"])][:MOST_UNCERTAIN]
+    return {**reading, "uncertain": [*uncertain_words]}
+
+
+def _read(
+    snapshot: Snapshot,
+    page: int,
+    *,
+    limit: int,
+    tables: bool = False,
+    recognition: Literal["none", "scans", "all"] = "none",
+    language: str = "eng",
+) -> dict[str, Any]:
     request: dict[str, JsonValue] = {"what": "pdf", "page": page, "limit": limit, "tables": tables}
+    if recognition != "none":
+        request |= {"recognition": recognition, "language": language}
     return formats.read_in_process(request, snapshot, "pdf")[0]
 
 

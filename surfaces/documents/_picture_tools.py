@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from callboard.messages import Effect, Target
+from callboard.surfaces import MOST_PICTURE_BYTES, current_call
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of, read_in_process
 from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 PICTURE = ("picture",)
 _MOST_SIDE = 20_000
-_MOST_UNCERTAIN = 50
+MOST_UNCERTAIN = 50
+"""The most uncertain words that an answer lists."""
+_SHOWN_SIDES = (1200, 900)
+"""The longest sides of a picture for models: 900 pixels in a square have less than `MOST_PICTURE_BYTES`."""
 _FORMATS = {
     ".png": "PNG",
     ".jpg": "JPEG",
@@ -79,6 +83,22 @@ class PictureTools(FormatTools):
         return self._workspace.create(path, picture_data)
 
     @tool(effect=Effect.READ, roots=PICTURE)
+    def get_picture(self, document: Document) -> Answer:
+        """Look at the picture itself, as models with vision do."""
+        snapshot = self._workspace.read(document)
+        facts = self.facts(snapshot)
+        width, height = int(str(facts["width"])), int(str(facts["height"]))
+        for longest in _SHOWN_SIDES:
+            factor = min(1.0, longest / max(width, height))
+            size: list[JsonValue] = [max(1, round(side * factor)) for side in (width, height)]
+            request: dict[str, JsonValue] = {"what": "convert", "format": "PNG", "size": size, "options": {}}
+            _, picture = read_in_process(request, snapshot, "pictures")
+            if len(picture) <= MOST_PICTURE_BYTES:
+                break
+        current_call().picture(picture)
+        return {"width": width, "height": height}
+
+    @tool(effect=Effect.READ, roots=PICTURE)
     def read_text(
         self,
         document: Document,
@@ -94,7 +114,7 @@ class PictureTools(FormatTools):
         reading = _recognized(self._workspace.read(document), language)
         answer = part_of(reading["text"].strip(), offset, limit) | {"confidence": reading["confidence"]}
         uncertain_words = [*dict.fromkeys(reading["uncertain"])]
-        return answer | ({"uncertain": [*uncertain_words[:_MOST_UNCERTAIN]]} if uncertain_words else {})
+        return answer | ({"uncertain": [*uncertain_words[:MOST_UNCERTAIN]]} if uncertain_words else {})
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain that a picture stays as it is."""

@@ -1,4 +1,4 @@
-"""Tools that save a copy of a document, also as PDF."""
+"""Tools that save copies of documents, also as PDF or pictures."""
 
 from __future__ import annotations
 
@@ -16,42 +16,46 @@ from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import plain_environment
 from callboard.surfaces.documents._libre_office import profile
 from callboard.surfaces.documents._office import parts
-from callboard.surfaces.documents._tables import Document, short
+from callboard.surfaces.documents._page_pictures import (
+    PICTURE_FORMATS,
+    Pages,
+    Width,
+    is_picture,
+    page_range,
+    pdf_of_office,
+    save_pages,
+)
+from callboard.surfaces.documents._tables import Answer, Document, short
 
 if TYPE_CHECKING:
     from callboard.surfaces.documents._workspace import Snapshot, Workspace
 
-OFFICE = ("word", "excel")
-OTHERS = ("calendar", "csv", "pdf", "text")
+PAGED = ("word", "pdf")
+OTHERS = ("calendar", "csv", "text")
 PDF_SECONDS = 120
 """The longest time that LibreOffice may take."""
 _FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export", "powerpoint": "impress_pdf_Export"}
 
+NewPath = Annotated[
+    str, Field(description="The new path: of the same kind, .pdf, .png or .jpg; several pictures get numbers.")
+]
+
 
 class SaveTools:
-    """The tool ``save_as`` of Word and Excel documents."""
+    """The tool ``save_as`` of Word documents and PDFs."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    @tool(effect=Effect.ONCE, roots=OFFICE, seconds=PDF_SECONDS + 30)
+    @tool(effect=Effect.ONCE, roots=PAGED, seconds=PDF_SECONDS + 30)
     async def save_as(
-        self,
-        document: Document,
-        path: Annotated[
-            str, Field(description="The new path in the workspace, of the same kind or .pdf; must not exist yet.")
-        ],
-    ) -> Target:
-        """Save a copy, also as a PDF, and return its window.
+        self, document: Document, path: NewPath, *, pages: Pages = "", width: Width = None
+    ) -> Target | Answer:
+        """Save a copy, a PDF or pictures of pages; nothing is overwritten.
 
-        The document itself is unchanged.
+        The document itself is unchanged. The answer is the new window, or the files of the pictures.
         """
-        snapshot = await asyncio.to_thread(read_for_copy, self._workspace, document, path, (".pdf",))
-        data = snapshot.data
-        if PurePosixPath(path).suffix.lower() == ".pdf":
-            await asyncio.to_thread(parts, snapshot, self._workspace.max_bytes)  # refuses what no Office program writes
-            data = await pdf_of(snapshot)
-        return await asyncio.to_thread(self._workspace.create, path, data)
+        return await save_copy(self._workspace, document, path, pages, width)
 
 
 class CopyTools:
@@ -74,7 +78,44 @@ class CopyTools:
         return self._workspace.create(path, snapshot.data)
 
 
-def read_for_copy(workspace: Workspace, document: str, path: str, others: tuple[str, ...] = ()) -> Snapshot:
+async def save_copy(
+    workspace: Workspace, document: str, path: str, pages: str = "", width: int | None = None
+) -> Target | Answer:
+    """Save a copy, a PDF or pictures of pages of a document.
+
+    Raises:
+        ToolError: If that is not possible. Nothing is written then.
+    """
+    others = (".pdf", *PICTURE_FORMATS)
+    snapshot = await asyncio.to_thread(read_for_copy, workspace, document, path, others, only_pictures=pages or width)
+    if snapshot.root != "pdf" and PurePosixPath(path).suffix.lower() in others:
+        await asyncio.to_thread(parts, snapshot, workspace.max_bytes)  # refuses what no Office program writes
+    if is_picture(path):
+        return await asyncio.to_thread(_save_pictures, workspace, snapshot, path, pages, width)
+    is_new_pdf = PurePosixPath(path).suffix.lower() == ".pdf" and snapshot.root != "pdf"
+    data = await pdf_of(snapshot) if is_new_pdf else snapshot.data
+    return await asyncio.to_thread(workspace.create, path, data)
+
+
+def _save_pictures(workspace: Workspace, snapshot: Snapshot, path: str, pages: str, width: int | None) -> Answer:
+    page_range(pages)  # refused before anything is converted
+    return save_pages(workspace, snapshot.document, pdf_to_draw(snapshot), path, pages, width=width)
+
+
+def pdf_to_draw(snapshot: Snapshot) -> bytes:
+    """Return a document as a PDF whose pages are drawn.
+
+    Raises:
+        ToolError: If it is no PDF, and LibreOffice can't make one of it.
+    """
+    if snapshot.root == "pdf":
+        return snapshot.data
+    return pdf_of_office(snapshot.document, snapshot.data, ".xlsx" if snapshot.root == "excel" else snapshot.suffix)
+
+
+def read_for_copy(
+    workspace: Workspace, document: str, path: str, others: tuple[str, ...] = (), *, only_pictures: object = None
+) -> Snapshot:
     """Read the document, and check the new path.
 
     Args:
@@ -82,15 +123,19 @@ def read_for_copy(workspace: Workspace, document: str, path: str, others: tuple[
         document: The document's path in it.
         path: The new path.
         others: The suffixes that it may have besides the document's own.
+        only_pictures: Arguments of the call that other files than pictures do not have; empty for none.
 
     Raises:
         ToolError: If it has another suffix or is taken, or the document can't be read or was changed.
     """
     snapshot = workspace.read_unchanged(document)
     new = PurePosixPath(path).suffix.lower()
-    suffixes = (snapshot.suffix, *others)
+    suffixes = tuple(dict.fromkeys((snapshot.suffix, *others)))
     if new not in suffixes:
         msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(suffixes)} file"
+        raise ToolError(msg)
+    if only_pictures and not is_picture(path):
+        msg = f"{path!r} is refused: pages, cells and width are for pictures; a {new} file is saved whole"
         raise ToolError(msg)
     workspace.resolve_new(path)
     return snapshot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+import zlib
 from typing import TYPE_CHECKING
 
 import docx
@@ -58,3 +59,25 @@ def need_office(suffix: str) -> None:
     """Skip a test where LibreOffice does not read a format."""
     if reason := lacking_office(suffix):
         (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)(reason)
+
+
+def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
+    """Make a PDF with one page of text."""
+    shown = "\n".join(f"BT /F1 12 Tf 50 {750 - 20 * n} Td ({line}) Tj ET" for n, line in enumerate(lines))
+    body = content if content is not None else zlib.compress(shown.encode())
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(body), body),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    made, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        places.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return made + b"xref\n0 6\n0000000000 65535 f \n%strailer\n<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
+        table,
+        len(made),
+    )

@@ -9,6 +9,7 @@ from pydantic import Field, TypeAdapter
 
 from callboard.messages import Control, Effect
 from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._page_pictures import show_page
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short, width_of
 from callboard.surfaces.documents.excel._cell_elements import area_of, is_within
 from callboard.surfaces.documents.excel._cell_format_tools import ExcelFormatTools
@@ -28,8 +29,10 @@ from callboard.surfaces.documents.excel._copy_tools import ExcelCopyTools, copie
 from callboard.surfaces.documents.excel._dynamic_arrays import fill_spill, spills
 from callboard.surfaces.documents.excel._formulas import checked, fill, fill_array, is_array, resolved, show_dates
 from callboard.surfaces.documents.excel._proven_shapes import single_range
+from callboard.surfaces.documents.excel._range_pictures import pdf_of_cells
 from callboard.surfaces.documents.excel._range_tools import ExcelTableTools
 from callboard.surfaces.documents.excel._replace_texts import replace
+from callboard.surfaces.documents.excel._save_tools import ExcelSaveTools
 from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._sheet_controls import (
     find_all,
@@ -38,7 +41,7 @@ from callboard.surfaces.documents.excel._sheet_controls import (
 )
 from callboard.surfaces.documents.excel._sheet_tools import ExcelSheetTools
 from callboard.surfaces.documents.excel._split_texts import Split
-from callboard.surfaces.documents.excel._touched_cells import canonical, resources
+from callboard.surfaces.documents.excel._touched_cells import TouchedCells, canonical, resources
 from callboard.surfaces.documents.excel._validation_tools import ExcelValidationTools
 from callboard.surfaces.documents.excel._workbook import ExcelFile
 from callboard.surfaces.documents.excel._workbook_editor import (
@@ -66,7 +69,13 @@ _SHOWN = 3
 
 
 class ExcelTools(
-    ExcelCopyTools, ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartTools, ExcelValidationTools
+    ExcelCopyTools,
+    ExcelTableTools,
+    ExcelSheetTools,
+    ExcelFormatTools,
+    ExcelChartTools,
+    ExcelValidationTools,
+    ExcelSaveTools,
 ):
     """The tools of ``.xlsx`` files.
 
@@ -160,6 +169,9 @@ class ExcelTools(
         header: Annotated[
             bool, Field(description="Whether the first row is given apart: as header, and the others as rows.")
         ] = False,
+        picture: Annotated[
+            bool, Field(description="Whether the cells are drawn as well, to see how they look.")
+        ] = False,
         sheet: SheetTitle = "",
         control_id: ControlId = "",
         control_name: ControlName = "",
@@ -172,10 +184,15 @@ class ExcelTools(
         is listed in ``not_computed``. A merged cell's value stands at its top left corner.
         Long ranges are cut after whole rows; ``left_out`` says how many follow.
         """
-        file = self._load(self._workspace.read(document))
+        snapshot = self._workspace.read(document)
+        file = self._load(snapshot)
         target = find_range(file, sheet, cells, control_id, control_name)
         if target.cells is None:
             return {"sheet": target.sheet.title, "cells": None, "values": [], "left_out": 0}
+        if picture:
+            copy = self._load_whole(snapshot)
+            drawn = TouchedCells(copy.sheet(target.sheet.title), target.cells)
+            show_page(document, pdf_of_cells(document, copy, drawn), 1, is_cut=True)
         answer = read_cells(file, target.sheet, target.cells)
         return _with_header(answer) if header else answer
 

@@ -15,7 +15,7 @@ from callboard.messages import Coverage
 from callboard.surfaces._surface import UNKNOWN, ToolError
 from callboard.surfaces.documents._tables import width_of
 from callboard.surfaces.documents.excel._cell_ranges import spread, start_of
-from callboard.surfaces.documents.excel._cell_references import all_formulas, mentions, ranges
+from callboard.surfaces.documents.excel._cell_references import all_formulas, mentions, quoted_title, ranges
 from callboard.surfaces.documents.excel._dynamic_arrays import spills
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._formulas import checked, filled, is_array
@@ -68,6 +68,8 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> list[TouchedCells]
     """
     if "delete" in arguments:
         return [TouchedCells(chart_of(file, arguments["control_id"], arguments["control_name"]).sheet)]
+    if "path" in arguments and arguments.get("cells"):
+        return [pictured_cells(file, arguments["cells"])]
     if "sheet" not in arguments:
         return []
     selector = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
@@ -90,6 +92,19 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> list[TouchedCells]
     return [TouchedCells(sheet_of(file, *selector))]
 
 
+def pictured_cells(file: ExcelFile, cells: str) -> TouchedCells:
+    """Find the range, table or sheet that a picture shows.
+
+    Raises:
+        ToolError: If there are no such cells.
+    """
+    sheets = [sheet for sheet in file.worksheets if sheet.title.casefold() == unquoted(cells).casefold()]
+    if sheets:
+        return TouchedCells(sheets[0])
+    target = find_range(file, "", cells)
+    return TouchedCells(target.sheet, target.need())
+
+
 def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Make the sheet and the cells, like ``A1:C3``, explicit in the arguments.
 
@@ -101,6 +116,9 @@ def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, 
     if not targets:
         return explicit_arguments
     target = targets[0]
+    if "path" in arguments:
+        title = quoted_title(target.sheet.title)
+        return {**arguments, "cells": f"{title}!{target.cells.coord}" if target.cells else target.sheet.title}
     if "sheet" in arguments:
         explicit_arguments["sheet"] = target.sheet.title
     if target.cells is not None and "cells" in arguments:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from office_files import pdf_of
 
 from callboard.messages import AgentKind, CommandType, Hazard, TargetKind
 from callboard.surfaces import ToolError
@@ -31,28 +32,6 @@ icalendar = pytest.importorskip("icalendar")
 
 def window(surface: DocumentSurface, name: str):
     return next(target for target in surface.targets() if target.id == name)
-
-
-def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
-    """Make a PDF with one page of text."""
-    shown = "\n".join(f"BT /F1 12 Tf 50 {750 - 20 * n} Td ({line}) Tj ET" for n, line in enumerate(lines))
-    body = content if content is not None else zlib.compress(shown.encode())
-    parts = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(body), body),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    ]
-    made, places = b"%PDF-1.4\n", []
-    for number, part in enumerate(parts, 1):
-        places.append(len(made))
-        made += b"%d 0 obj\n%s\nendobj\n" % (number, part)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    return made + b"xref\n0 6\n0000000000 65535 f \n%strailer\n<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
-        table,
-        len(made),
-    )
 
 
 def test_models_are_offered_few_tools(surface: DocumentSurface) -> None:
@@ -178,6 +157,7 @@ def test_a_bomb_in_a_pdf_ends_its_reader_alone(
 ) -> None:
     reader = Path(_file_reader.__file__).read_text(encoding="utf-8")  # with a limit that is reached soon
     (tmp_path / "_file_reader.py").write_text(reader.replace("MEMORY = 3_000_000_000", "MEMORY = 500_000_000"))
+    shutil.copy(Path(_file_reader.__file__).with_name("_scanned_pages.py"), tmp_path)
     monkeypatch.setattr(_formats, "__file__", str(tmp_path / "_formats.py"))
     (workspace / "a.pdf").write_bytes(pdf_of(["Invoice 17"]))
     assert "Invoice 17" in call("read_text", "a.pdf")["text"]
@@ -743,7 +723,7 @@ def test_each_kind_of_file_is_a_window(workspace: Path, surface: DocumentSurface
     ]  # fmt: skip
     for name in windows:
         surface.observe(window(surface, name))
-    with pytest.raises(ToolError, match="can't be made"):
+    with pytest.raises(ToolError, match="can't be made empty"):
         call("create_document", path="f.pdf")
 
 

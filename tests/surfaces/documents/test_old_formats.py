@@ -65,7 +65,7 @@ def test_old_presentation_is_read_and_saved_as_a_present_one(workspace: Path, ca
     call("save_as", "plan.odp", path="plan.pptx")
     assert "Quarter" in call("read_text", "plan.pptx")["text"]
     guard = EffectGuard(Lease("here", 1))
-    assert call("get_slide_picture", "plan.odp", guard, control_id="slide-1")["control_id"] == "slide-1"
+    assert call("get_picture", "plan.odp", guard, control_id="slide-1")["control_id"] == "slide-1"
     assert len(guard.pictures) == 1
 
 
