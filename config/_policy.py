@@ -22,7 +22,7 @@ class PolicySettings(Section):
     defaults: bool = True
     """Whether an action that deletes, overwrites, sends, installs, spends, launches, configures, downloads, logs in,
     leaves the workspace, or is unknown, needs approval unless a rule decides otherwise. Overwriting files that a task
-    names in `may_change` needs none."""
+    names in `may_change` needs none, and neither does deleting a file that the task created itself."""
 
     explain: bool = False
     """Whether each decision includes the call's arguments and resources, even if no rule needs them."""

@@ -115,6 +115,7 @@ def _verdict(agent: str, data: dict[str, Any], rules: Sequence[PolicyRule]) -> t
         inexact=frozenset({*data["inexact"], *(model_arguments.keys() - data["canonical"].keys())}),
         resources=data["resources"],
         may_change=tuple(data["may_change"]),
+        own_files=tuple(data.get("own_files", ())),
     )
     tool = ToolInfo(name=str(data["tool"]), description="", schema={}, effect=Effect(data["effect"]))
     for number, rule in enumerate(rules, 1):

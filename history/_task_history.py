@@ -146,7 +146,7 @@ def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901, PLR0912 - one m
     match row.message:
         case Event() as event:
             history.events.append(event)
-            if event.name in _EVENTS or event.data.get("may_change"):
+            if event.name in _EVENTS or event.data.get("may_change") or event.data.get("own_files"):
                 _enter(history, row)
         case Assign() as assign:
             _assigned(history, row, assign)

@@ -342,6 +342,16 @@ class Server(ABC):
         """
         return ()
 
+    def deleted(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, str]:
+        """Return the fingerprints of the files that a call deletes.
+
+        By their absolute paths. If the task created all of them, and each has the fingerprint that `foresee` announced
+        last, the call needs no approval by default. So it must name every file that the call deletes, and nothing if
+        one of them is not an ordinary file. It is asked about calls whose only hazard is that they delete. `arguments`
+        as for `hazards`.
+        """
+        return {}
+
     def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Describe the content that a call would replace; empty if unknown.
 

@@ -15,6 +15,7 @@ from callboard.actors.commands._mcp_programs import program_needed
 from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._opening_tools import opening_tools
 from callboard.actors.commands._output_types import OutputType, OutputTypes
+from callboard.actors.commands._own_files import OwnFiles
 from callboard.actors.commands._policy_rules import (
     OF_TASK,
     Asked,
@@ -48,6 +49,7 @@ __all__ = [
     "MayChange",
     "OutputType",
     "OutputTypes",
+    "OwnFiles",
     "Policy",
     "Ruling",
     "SecretPlace",

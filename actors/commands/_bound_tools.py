@@ -111,6 +111,13 @@ class BoundTool(ABC):
         """
         return ()
 
+    async def deleted(self, arguments: Mapping[str, JsonValue]) -> Mapping[str, str]:
+        """Return the fingerprints of the files that a call deletes.
+
+        By their absolute paths; empty if they are unknown.
+        """
+        return {}
+
     async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
         """Describe the content that a call would replace; empty if unknown."""
         return ""
@@ -317,6 +324,16 @@ class LocalTool(BoundTool):
             self._surface.overwritten, self._target, self.info.name, unbound_arguments
         )
         return paths
+
+    async def deleted(self, arguments: Mapping[str, JsonValue]) -> Mapping[str, str]:
+        """Ask the surface, if it can tell."""
+        if not self._asks or not _overrides(self._surface, "deleted"):
+            return {}
+        unbound_arguments = self._unbound(self._received(arguments))
+        digests: Mapping[str, str] = await self._ask(
+            self._surface.deleted, self._target, self.info.name, unbound_arguments
+        )
+        return digests
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the surface; empty if it raises."""

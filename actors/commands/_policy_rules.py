@@ -64,6 +64,8 @@ class Facts:
     """The resources that the call touches, each with its coverage by the rules' patterns."""
     may_change: tuple[str, ...] = ()
     """The files that the call overwrites, if its task names all of them in `may_change`."""
+    own_files: tuple[str, ...] = ()
+    """The files that the call deletes, if its task created all of them and none has changed since."""
     recipient: str = ""
     """The recipient of what the call sends, if it needs an approval and its surface can tell."""
 
@@ -120,14 +122,18 @@ class Policy:
 
 
 def _lifted(rule: PolicyRule, ruling: Ruling, tool: ToolInfo, facts: Facts) -> Ruling:
-    """Lift a default rule about overwriting files that the task may change.
+    """Lift a default rule about a task's own and named files.
 
-    The call must have no other hazard. The operator's own rules are never lifted.
+    It may delete the former and overwrite the latter. The call must have no other hazard. The operator's own rules are
+    never lifted.
     """
-    is_default = any(rule is default for default in DEFAULT_RULES)
-    if not facts.may_change or facts.hazards != {Hazard.OVERWRITES} or not is_default:
+    if not any(rule is default for default in DEFAULT_RULES):
         return ruling
-    return Ruling(Verdict.ALLOW, f"the task may change {', '.join(facts.may_change)} ({tool.name} overwrites)")
+    if facts.may_change and facts.hazards == {Hazard.OVERWRITES}:
+        return Ruling(Verdict.ALLOW, f"the task may change {', '.join(facts.may_change)} ({tool.name} overwrites)")
+    if facts.own_files and facts.hazards == {Hazard.DELETES}:
+        return Ruling(Verdict.ALLOW, f"the task created {', '.join(facts.own_files)} itself ({tool.name} deletes)")
+    return ruling
 
 
 class TaskPolicies:

@@ -44,7 +44,9 @@ class CallRecord:
         note = Foreseen(
             call_id=self._command.call_id, path=path, before=before, after=after, answer=answer, kept=has_version
         )
-        self._context.services.may_change.foresee(self._command.task_id, note)
+        services, task_id = self._context.services, self._command.task_id
+        services.may_change.foresee(task_id, note)
+        services.own_files.foresee(task_id, note)
         self._context.keep_now(self._run, note)
 
     def keep_version(self, name: str, path: str, data: bytes) -> None:

@@ -15,7 +15,7 @@ from callboard.config import Verdict
 from callboard.messages import EventName, Hazard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pydantic import JsonValue
 
@@ -67,13 +67,16 @@ async def ruling(
     if facts is None or services.secrets.known:  # raises for a secret that is not granted here
         arguments = _filled(context, run, action, tool)
     if facts is None:
-        new_paths = (*run.made, *(path for result in results for path in result.made))
-        asking = tool.facts(arguments, new_paths, policy_needs)
+        asking = tool.facts(arguments, _new_paths(run, results), policy_needs)
         facts = await in_time(context, asking, f"asking what {action.tool} would do")
     names = services.may_change.names(assign.task_id)
     if names and Hazard.OVERWRITES in facts.hazards:
         overwritten = await in_time(context, tool.overwritten(arguments), f"asking what {action.tool} would overwrite")
         facts = replace(facts, may_change=tuple(overwritten) if names.issuperset(overwritten) else ())
+    if facts.hazards == {Hazard.DELETES}:
+        deleted = await in_time(context, tool.deleted(arguments), f"asking what {action.tool} would delete")
+        if deleted and _are_own(context, run, action, deleted, results):
+            facts = replace(facts, own_files=tuple(deleted))
     ruled = services.policy.rule(assign.address, tool.info, facts)
     if task_policy is not None:
         ruled = stricter(ruled, task_policy.rule(assign.address, tool.info, facts))
@@ -103,6 +106,7 @@ async def ruling(
         resources={name: dict(resource) for name, resource in facts.resources.items()} if facts.resources else {},
         waived=waived,
         may_change=list(facts.may_change),
+        own_files=list(facts.own_files),
         recipient=facts.recipient,
     )
     return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
@@ -121,6 +125,24 @@ async def explained(context: Context, run: Run, action: Action, tool: BoundTool,
         content = await in_time(context, replaced, f"asking what {action.tool} would replace")
         reason += f"; it would replace {content}" if content else ""
     return reason
+
+
+def _new_paths(run: Run, results: Iterable[CommandResult]) -> tuple[str, ...]:
+    """Return the files that the task created before an action."""
+    return (*run.made, *(path for result in results for path in result.made))
+
+
+def _are_own(
+    context: Context, run: Run, action: Action, digests: Mapping[str, str], results: Iterable[CommandResult]
+) -> bool:
+    """Return whether the task created all of these files.
+
+    None may have changed since. Files of subtasks that work at the same time do not count: their order must not matter.
+    """
+    own_files, task_id = context.services.own_files, run.assign.task_id
+    return digests.keys() <= set(_new_paths(run, results)) and all(
+        digest and digest == own_files.digest(task_id, path, action.call_id) for path, digest in digests.items()
+    )
 
 
 def _waiver(context: Context, run: Run, observation: Observation, action: Action) -> str:

@@ -19,7 +19,7 @@ from callboard.models import by_picture
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
+    from callboard.actors.commands import Approved, Dispatcher, MayChange, OwnFiles, Policy, Secrets, Toolbox
     from callboard.actors.processing._check_inputs import CheckInputs
     from callboard.actors.processing._remote_pipeline import RemoteWork
     from callboard.actors.runtime import Budgets, Clock, EventStream, Lanes
@@ -139,6 +139,7 @@ class Services:
     policy: Policy
     approved: Approved
     may_change: MayChange
+    own_files: OwnFiles
     check_inputs: CheckInputs
     secrets: Secrets
     budgets: Budgets
@@ -181,6 +182,7 @@ class Services:
         self.output_types.drop(task_id)
         self.confirmed.discard(task_id)
         self.may_change.drop(task_id)
+        self.own_files.drop(task_id)
         self.approved.drop(task_id)
         self.check_inputs.drop(task_id)
 

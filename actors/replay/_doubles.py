@@ -79,6 +79,7 @@ class _RecordedFacts(BaseModel):
     inexact: frozenset[str] = frozenset()
     resources: dict[str, dict[str, Coverage]] = {}
     may_change: tuple[str, ...] = ()
+    own_files: tuple[str, ...] = ()
     recipient: str = ""
 
 
@@ -160,6 +161,7 @@ class RecordedTool(BoundTool):
             {**arguments, **recorded_facts.canonical},
             recorded_facts.inexact,
             recorded_facts.resources,
+            own_files=recorded_facts.own_files,
         )
 
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:

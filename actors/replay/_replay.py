@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
+from callboard.actors.commands import Approved, Dispatcher, MayChange, OwnFiles, Policy, Secrets, Toolbox
 from callboard.actors.processing import AGENTS, CheckInputs, Services, agent_table, proposing
 from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
@@ -254,6 +254,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
         approved=Approved(),
         may_change=MayChange(),
+        own_files=OwnFiles(),
         check_inputs=CheckInputs({}),
         budgets=Budgets(settings.budget),
         lanes=lanes,

@@ -150,6 +150,7 @@ class Restoration:
             self.people.remember(approved)
         for note in recovered.foreseen:
             self.services.may_change.foresee(task_id, note)
+            self.services.own_files.foresee(task_id, note)
         for ending in recovered.endings.values():
             record.runs[ending.run_id] = record.runs[ending.run_id].model_copy(update={"token": ending.token})
 

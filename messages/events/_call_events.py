@@ -163,6 +163,8 @@ class PolicyDecided(TypedEvent):
     """Why a required approval is not asked for; empty otherwise."""
     may_change: Datum[tuple[str, ...]]
     """The files that the call overwrites, if its task may change all of them."""
+    own_files: Datum[tuple[str, ...]] = ()
+    """The files that the call deletes, if its task created all of them and none has changed since."""
     recipient: Datum[str] = ""
     """The recipient of what the call sends, if it needs an approval; empty if it is unknown."""
 

@@ -292,6 +292,10 @@ class DocumentSurface(Server):
         """Return the target's document, for a tool that overwrites it alone."""
         return (_document_of(target),) if tool in OVERWRITING else ()
 
+    def deleted(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, str]:
+        """Return the file that `delete_file` deletes."""
+        return self._files.deleted(tool, arguments) if target is None else {}
+
     @report_unreadable_part
     def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Describe the cells that a call on a workbook would replace."""

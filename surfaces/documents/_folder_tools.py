@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import fnmatch
 import os
@@ -180,6 +181,18 @@ class FolderTools:
             name.casefold() == goal or name.casefold().startswith(f"{goal}{os.sep}") for name in created_files
         )
         return {Hazard.OVERWRITES} if is_created else set()
+
+    def deleted(self, tool: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, str]:
+        """Return the fingerprint of the file that a call deletes.
+
+        By its absolute path. Empty for a folder, and for a file with a further name, which may be that of another one.
+        """
+        if tool == "delete_file":
+            with contextlib.suppress(ToolError, OSError):  # the tool itself refuses the path
+                source, mark = self._existing(str(arguments["path"]))
+                if mark != FOLDER and source.lstat().st_nlink == 1:
+                    return {str(source): mark}
+        return {}
 
     def _existing(self, path: str) -> tuple[Path, str]:
         """Return an existing file or folder and its mark."""

@@ -14,7 +14,13 @@ from callboard.messages import Effect, Target
 from callboard.surfaces import run_process
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import plain_environment
-from callboard.surfaces.documents._libre_office import profile
+from callboard.surfaces.documents._libre_office import (
+    LIBRE_OFFICE,
+    LibreOffice,
+    OfficeFailedError,
+    lacking_office,
+    profile,
+)
 from callboard.surfaces.documents._office import parts
 from callboard.surfaces.documents._page_pictures import (
     PICTURE_FORMATS,
@@ -34,6 +40,7 @@ PAGED = ("word", "pdf")
 OTHERS = ("calendar", "csv", "text")
 PDF_SECONDS = 120
 """The longest time that LibreOffice may take."""
+_SUFFIXES = {"word": ".docx", "excel": ".xlsx", "powerpoint": ".pptx"}
 _FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export", "powerpoint": "impress_pdf_Export"}
 
 NewPath = Annotated[
@@ -144,11 +151,41 @@ def read_for_copy(
 async def pdf_of(snapshot: Snapshot) -> bytes:
     """Convert an Office document with LibreOffice.
 
-    It gets a copy in a folder of its own, a profile of its own and none of this process's variables.
+    It gets a copy in a folder of its own, a profile of its own and none of this process's variables. On Linux it also
+    has no network and sees none of this user's files, where the kernel allows that.
 
     Raises:
         ToolError: If LibreOffice is missing, fails or takes too long.
     """
+    if not lacking_office(_SUFFIXES[snapshot.root]):
+        return await asyncio.to_thread(_isolated_pdf, snapshot)
+    return await _plain_pdf(snapshot)
+
+
+def _isolated_pdf(snapshot: Snapshot) -> bytes:
+    """Convert a document by an isolated LibreOffice.
+
+    It is the kept one, unless the document is a workbook: that one would compute all formulas, and a PDF shows the
+    results that the file holds.
+    """
+    office = LibreOffice(settings=()) if snapshot.root == "excel" else LIBRE_OFFICE
+    office.open()
+    try:
+        (pdf,) = office.convert([snapshot.data], _SUFFIXES[snapshot.root], "pdf", seconds=PDF_SECONDS)
+    except OfficeFailedError as error:
+        reason = str(error) or f"it did not start, crashed or took longer than {PDF_SECONDS} seconds"
+        msg = f"LibreOffice made no PDF of {snapshot.document!r}: {reason}"
+        raise ToolError(msg) from error
+    finally:
+        office.close()
+    if pdf is None:
+        msg = f"LibreOffice made no PDF of {snapshot.document!r}, which it can't read"
+        raise ToolError(msg)
+    return pdf
+
+
+async def _plain_pdf(snapshot: Snapshot) -> bytes:
+    """Convert a document by a LibreOffice started for it alone."""
     program = shutil.which("soffice")
     if program is None:
         msg = "LibreOffice makes the PDF, and is not installed: there is no program soffice"

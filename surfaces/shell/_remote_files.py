@@ -51,7 +51,7 @@ class RemoteFiles(ShellFiles):
 
     def replace(self, path: Path, data: bytes, old_data: bytes | None, answer: dict[str, JsonValue]) -> None:
         new = _text(self._link.run("put", _name(path), data=data))
-        foresee(path, mark(old_data), mark(data), answer)
+        foresee(Path(f"{self._link.host}:{path}"), mark(old_data), mark(data), answer)  # no file of this machine
         with committing():
             self._link.run("place", new, _name(path), mark(old_data))
 

@@ -235,7 +235,8 @@ class ShellSurface(Server):
             outcome = self._commands.probe(shell, intent)
             if outcome is not None:
                 return outcome
-            now = shell.files.digest(Path(foreseen[-1].path)) if foreseen else ""
+            path = foreseen[-1].path.removeprefix(f"{shell.host}:") if foreseen else ""
+            now = shell.files.digest(Path(path)) if path else ""
         except ToolError:  # the machine can't be reached
             return Probe.UNKNOWN
         if not foreseen:

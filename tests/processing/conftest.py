@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callboard import FunctionModel, Settings, ToolError, tool
-from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
+from callboard.actors.commands import Approved, Dispatcher, MayChange, OwnFiles, Policy, Secrets, Toolbox
 from callboard.actors.processing import AGENTS, CheckInputs, Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventFeed, EventStream, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
@@ -107,6 +107,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
             policy=Policy(settings.policy.all_rules),
             approved=Approved(),
             may_change=MayChange(),
+            own_files=OwnFiles(),
             check_inputs=CheckInputs({}),
             budgets=Budgets(settings.budget),
             lanes=lanes,

@@ -264,7 +264,7 @@ async def test_verdict_event_has_tool_effect_and_reason(stage):
     await acted(here)
     told = [event.data for event in here.events(EventName.POLICY_DECIDED)]
     common = {"control": "field-1", "hazards": [], "waived": "", "canonical": {}, "inexact": [], "resources": {}}
-    common |= {"may_change": [], "recipient": ""}
+    common |= {"may_change": [], "own_files": [], "recipient": ""}
     assert [{key: value for key, value in verdict.items() if key != "arguments"} for verdict in told] == [
         {"tool": "write", "effect": "idempotent", "verdict": "allow", "reason": "rule 1 of the policy", **common},
         {"tool": "append", "effect": "once", "verdict": "deny", "reason": "no", **common},

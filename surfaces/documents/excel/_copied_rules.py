@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import uuid
 from typing import TYPE_CHECKING
 
 from openpyxl.worksheet.cell_range import CellRange
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._sheet_controls import SheetRange
 
 _FORMULAS = frozenset({"formula", "formula1", "formula2"})
+_EXCEL_2010 = "http://schemas.microsoft.com/office/spreadsheetml/2009/9/main"
 _PLAIN = frozenset({q("conditionalFormatting"), q("dataValidation")})
 """The rules that are copied; those of Excel's extensions have other namespaces."""
 
@@ -56,8 +58,19 @@ def copy_rules(source: SheetRange, sheet: Sheet, area: CellRange) -> int:
         if local(rule) == "dataValidation":
             add_validation(sheet, rule)
         else:
+            _renew_ids(rule, sheet)
             sheet.insert(rule, "conditionalFormatting")
     return len(elements) - len(plain)
+
+
+def _renew_ids(rule: Element, sheet: Sheet) -> None:
+    """Give copied data bars of Excel 2010 ids of their own.
+
+    An id links a bar to its further properties, which are not copied. The same copy gets the same ids.
+    """
+    for mark in rule.iter(f"{{{_EXCEL_2010}}}id"):
+        code = uuid.uuid5(uuid.NAMESPACE_OID, f"{mark.text} {sheet.part} {rule.get('sqref')}")
+        mark.text = f"{{{str(code).upper()}}}"
 
 
 def marks_in(sheet: Sheet, cells: CellRange, rules: int) -> Answer:

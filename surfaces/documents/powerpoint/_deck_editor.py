@@ -10,9 +10,9 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import FormatTools
 from callboard.surfaces.documents._office import replacing
 from callboard.surfaces.documents._package import local
-from callboard.surfaces.documents.powerpoint._deck import DeckFile, placeholder_of
+from callboard.surfaces.documents.powerpoint._deck import DeckFile, parse_xml, placeholder_of
 from callboard.surfaces.documents.powerpoint._deck_controls import control_of, find
-from callboard.surfaces.documents.powerpoint._shapes import Frame, SlideShape, shapes_of
+from callboard.surfaces.documents.powerpoint._shapes import Frame, SlideShape, add_shape, next_shape_id, shapes_of
 from callboard.surfaces.documents.powerpoint._text_fit import overflow_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ POWERPOINT = ("powerpoint",)
 SLIDE = ("slide",)
 TEXT = ("title", "text")
 TABLE = ("table",)
+TEXT_OR_TABLE = (*TEXT, *TABLE)
 CHART = ("chart",)
 SHAPES = (*TEXT, *TABLE, *CHART, "picture", "object")
 ANY = (*SLIDE, *SHAPES)
@@ -40,6 +41,7 @@ Place = Annotated[
     Field(max_length=4, description="Left, top, width and height in percent of the slide; empty for a free place."),
 ]
 Number = Annotated[int | None, Field(ge=1, description="Its new number in the deck, from 1; null for the usual place.")]
+_GROWS = '<a:bodyPr wrap="square" rtlCol="0"><a:spAutoFit/></a:bodyPr>'
 _MARGIN = 5
 _LOWEST = 92
 """Of a free place, in percent of the slide."""
@@ -53,6 +55,23 @@ class PowerPointEditor(FormatTools):
 
     def _editing(self, document: str) -> AbstractContextManager[DeckFile]:
         return replacing(self._workspace, document, self._load)
+
+
+def add_text_box(slide: Slide, place: list[float]) -> Element:
+    """Add an empty text box, by default at a free place.
+
+    Raises:
+        ToolError: If the place is not on the slide.
+    """
+    frame, number = frame_for(slide, place, None), next_shape_id(slide)
+    shape = parse_xml(
+        f'<p:sp><p:nvSpPr><p:cNvPr id="{number}" name="TextBox {number}"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr>'
+        f'<p:spPr><a:xfrm><a:off x="{frame.left}" y="{frame.top}"/><a:ext cx="{frame.width}" cy="{frame.height}"/>'
+        '</a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom><a:noFill/></p:spPr>'
+        f"<p:txBody>{_GROWS}<a:lstStyle/><a:p/></p:txBody></p:sp>"
+    )
+    add_shape(slide, shape)
+    return shape
 
 
 def shape_answer(slide: Slide, element: Element) -> Answer:

@@ -22,12 +22,12 @@ from callboard.surfaces.documents.powerpoint._deck_editor import (
     TEXT,
     Lines,
     Place,
-    frame_for,
+    add_text_box,
     shape_answer,
 )
 from callboard.surfaces.documents.powerpoint._deck_replacement import DeckReplacement
 from callboard.surfaces.documents.powerpoint._new_deck import empty_deck
-from callboard.surfaces.documents.powerpoint._shapes import add_shape, next_shape_id, shapes_of
+from callboard.surfaces.documents.powerpoint._shapes import shapes_of
 from callboard.surfaces.documents.powerpoint._slide_notes import notes_of
 from callboard.surfaces.documents.powerpoint._slide_object_tools import SlideObjectTools
 from callboard.surfaces.documents.powerpoint._slide_pictures import unused_links
@@ -45,10 +45,9 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._package import Element
     from callboard.surfaces.documents._workspace import Snapshot
     from callboard.surfaces.documents.powerpoint._deck import DeckFile, Slide
-    from callboard.surfaces.documents.powerpoint._shapes import Frame, SlideShape
+    from callboard.surfaces.documents.powerpoint._shapes import SlideShape
 
 SlideNumber = Annotated[int | None, Field(ge=1, description="Null for all.")]
-_GROWS = '<a:bodyPr wrap="square" rtlCol="0"><a:spAutoFit/></a:bodyPr>'
 
 
 class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools, SlideViewTools):
@@ -148,11 +147,7 @@ class PowerPointTools(SlideTools, SlideTableTools, SlideObjectTools, SlideViewTo
             control = controls.find(file, control_id, control_name)
             slide = control.slide
             slide.edit()
-            if control.shape is None:
-                element = _text_box(next_shape_id(slide), frame_for(slide, place, None))
-                add_shape(slide, element)
-            else:
-                element = _writable(control.need(*TEXT))
+            element = add_text_box(slide, place) if control.shape is None else _writable(control.need(*TEXT))
             write_lines(element.find(p("txBody")), lines, append=append, bullets=bullets)
             if control.shape is not None:
                 remove_animations(control.shape, paragraphs=paragraph_count(control.shape))
@@ -213,15 +208,6 @@ def _overflows(file: DeckFile, numbers: set[int]) -> list[str]:
     """List the shapes of some slides whose text probably does not fit."""
     shapes = [shape for slide in file.slides() if slide.number in numbers for shape in shapes_of(slide)]
     return [f"{shape.id}: {overflow}" for shape in shapes if (overflow := overflow_of(shape))]
-
-
-def _text_box(number: int, frame: Frame) -> Element:
-    return parse_xml(
-        f'<p:sp><p:nvSpPr><p:cNvPr id="{number}" name="TextBox {number}"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr>'
-        f'<p:spPr><a:xfrm><a:off x="{frame.left}" y="{frame.top}"/><a:ext cx="{frame.width}" cy="{frame.height}"/>'
-        '</a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom><a:noFill/></p:spPr>'
-        f"<p:txBody>{_GROWS}<a:lstStyle/><a:p/></p:txBody></p:sp>"
-    )
 
 
 def _writable(shape: SlideShape) -> Element:

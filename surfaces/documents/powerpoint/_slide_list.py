@@ -204,6 +204,12 @@ def count_slides(file: DeckFile) -> None:
                 element.text = str(count)
 
 
+def has_title(file: DeckFile, layout: str) -> bool:
+    """Return whether a layout has a place for a title."""
+    marks = [deck.placeholder_of(element) for element in deck.shape_tree(file, layout)]
+    return any(mark is not None and mark.get("type") in TITLES for mark in marks)
+
+
 def default_layout(file: DeckFile) -> str:
     """Return the layout of a title and contents, or a similar one.
 
@@ -212,10 +218,8 @@ def default_layout(file: DeckFile) -> str:
     """
     kinds: dict[str, str] = {}
     for part in file.layouts():
-        marks = [mark for element in deck.shape_tree(file, part) if (mark := deck.placeholder_of(element)) is not None]
-        has_title = any(mark.get("type") in TITLES for mark in marks)
         kinds.setdefault(file.package.tree(part).get("type", ""), part)
-        kinds.setdefault("title" if has_title else "any", part)
+        kinds.setdefault("title" if has_title(file, part) else "any", part)
     for kind in ("obj", "tx", "titleOnly", "title", "any", *kinds):
         if kind in kinds:
             return kinds[kind]

@@ -9,9 +9,11 @@ from pydantic import Field
 
 from callboard.messages import ESSENTIAL, Effect
 from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._find_text import find_pattern
 from callboard.surfaces.documents._tables import (
     Answer,
     Cell,
+    Color,
     ControlId,
     ControlName,
     Document,
@@ -29,6 +31,7 @@ from callboard.surfaces.documents.powerpoint._deck_editor import (
     CHART,
     POWERPOINT,
     SHAPES,
+    TEXT_OR_TABLE,
     Place,
     PowerPointEditor,
     frame_for,
@@ -44,6 +47,7 @@ from callboard.surfaces.documents.powerpoint._slide_charts import (
     set_chart_title,
     write_numbers,
 )
+from callboard.surfaces.documents.powerpoint._slide_fonts import SlideFont
 
 if TYPE_CHECKING:
     from callboard.surfaces.documents._package import Element
@@ -186,15 +190,29 @@ class SlideObjectTools(PowerPointEditor):
                 max_length=4, description="Of a picture: percent cut off at left, top, right, bottom; null to leave it."
             ),
         ] = None,
+        find_text: Annotated[str, Field(description="Set the font of this text alone; empty for all of it.")] = "",
+        font: Annotated[str, Field(description="The font's name, such as Arial; empty to leave it.")] = "",
+        size: Annotated[float | None, Field(ge=1, le=4000, description="Of the text, in points.")] = None,
+        bold: Annotated[bool | None, Field(description="Null to leave it.")] = None,
+        italic: Annotated[bool | None, Field(description="Null to leave it.")] = None,
+        underline: Annotated[bool | None, Field(description="Null to leave it.")] = None,
+        color: Annotated[Color, Field(description="#RRGGBB or a name like red; none; empty to leave it.")] = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Set the place, the alternative text or the crop of a shape."""
-        if not place and alternative_text is None and crop is None:
-            msg = "nothing to set: pass place, alternative_text or crop"
+        """Set the place, alternative text, crop or font of a shape.
+
+        Omitted properties stay.
+        """
+        text_font = SlideFont(font, size, bold, italic, underline, color)
+        if not place and alternative_text is None and crop is None and not text_font:
+            msg = "nothing to set: pass place, alternative_text, crop, font, size, bold, italic, underline or color"
             raise ToolError(msg)
         with self._editing(document) as file:
-            shape = find(file, control_id, control_name).need(*SHAPES)
+            control = find(file, control_id, control_name)
+            shape = control.need(*(TEXT_OR_TABLE if text_font else SHAPES))
             shape.slide.edit()
+            if text_font:
+                _set_font(shape, text_font, find_text)
             if place:
                 _place(shape, frame_of(shape.slide, place))
             if alternative_text is not None:
@@ -242,6 +260,19 @@ def _crop(crop: list[float]) -> pictures.Crop:
         raise ToolError(msg)
     left, top, right, bottom = crop
     return left, top, right, bottom
+
+
+def _set_font(shape: SlideShape, font: SlideFont, find_text: str) -> None:
+    """Set the font of a text or table, or of a part.
+
+    Raises:
+        ToolError: If the part does not occur in it, or the color is none.
+    """
+    pattern = find_pattern(clean(find_text)) if find_text else None
+    count = font.apply_to(list(shape.element.iter(a("p"))), pattern)
+    if find_text and not count:
+        msg = f"{find_text!r} does not occur in {shape.id!r}, or only in a field or formula; no font was set"
+        raise ToolError(msg)
 
 
 def _place(shape: SlideShape, frame: Frame) -> None:

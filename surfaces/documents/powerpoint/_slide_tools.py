@@ -8,11 +8,18 @@ from pydantic import Field
 
 from callboard.messages import ESSENTIAL, Effect
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, Text, clean
+from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, Text, clean, listed
 from callboard.surfaces.documents.powerpoint import _slide_list as slides
 from callboard.surfaces.documents.powerpoint._deck import p
 from callboard.surfaces.documents.powerpoint._deck_controls import find, slide_name, slide_of
-from callboard.surfaces.documents.powerpoint._deck_editor import POWERPOINT, SLIDE, Number, PowerPointEditor
+from callboard.surfaces.documents.powerpoint._deck_editor import (
+    POWERPOINT,
+    SLIDE,
+    Number,
+    PowerPointEditor,
+    add_text_box,
+    shape_answer,
+)
 from callboard.surfaces.documents.powerpoint._shapes import body_placeholders, footers_of, shapes_of
 from callboard.surfaces.documents.powerpoint._slide_notes import comments_of, notes_of, write_notes
 from callboard.surfaces.documents.powerpoint._slide_texts import set_text, write_lines
@@ -43,7 +50,8 @@ class SlideTools(PowerPointEditor):
     ) -> Answer:
         """Add a slide with a layout, usually at the end.
 
-        Its other placeholders stay empty; write_text, insert_table, insert_chart and insert_picture fill them.
+        Lines without a placeholder get a text box. Other placeholders stay empty; write_text, insert_table,
+        insert_chart and insert_picture fill them.
         """
         with self._editing(document) as file:
             part = file.find_layout(layout) if layout else slides.default_layout(file)
@@ -51,14 +59,19 @@ class SlideTools(PowerPointEditor):
             answer = slide_answer(slide)
             overflow: list[str] = []
             shapes = shapes_of(slide)
-            titles = [shape for shape in shapes if shape.kind == "title"]
-            for text, boxes in (([clean(title)] if title else [], titles), (lines, body_placeholders(shapes))):
-                if text and (not boxes or boxes[0].body is None):
-                    msg = f"the layout {file.layout_name(part)!r} has no place for {text[0]!r}; choose another layout"
-                    raise ToolError(msg)
-                if text:
-                    write_lines(boxes[0].body, text)
-                    overflow += filter(None, [overflow_of(boxes[0])])
+            if title:
+                title_shape = next((shape for shape in shapes if shape.kind == "title"), None)
+                if title_shape is None or title_shape.body is None:
+                    raise _no_title_error(file, part, title)
+                write_lines(title_shape.body, [clean(title)])
+                overflow += filter(None, [overflow_of(title_shape)])
+            if lines:
+                bodies = [shape for shape in body_placeholders(shapes) if shape.body is not None]
+                element = bodies[0].element if bodies else add_text_box(slide, [])
+                write_lines(element.find(p("txBody")), lines)
+                text_answer = shape_answer(slide, element)
+                overflow += filter(None, [str(text_answer.get("overflow", ""))])
+                answer |= {} if bodies else {"text_box": text_answer["control_id"]}
             if notes:
                 write_notes(slide, clean(notes), append=False)
             answer["control_name"] = slide_name(slide)
@@ -188,6 +201,13 @@ def _set_footer(slide: Slide, kind: str, value: object) -> bool:
 
 def _has_title_layout(slide: Slide) -> bool:
     return bool(slide.layout) and slide.file.package.tree(slide.layout).get("type") == "title"
+
+
+def _no_title_error(file: DeckFile, layout: str, title: str) -> ToolError:
+    """Return the error of a layout without a place for titles."""
+    names = [name for part, name in file.layouts().items() if slides.has_title(file, part)]
+    way_out = f"choose another layout: {listed(names)}" if names else "no layout has one; pass it as the first of lines"
+    return ToolError(f"the layout {file.layout_name(layout)!r} has no place for the title {title!r}; {way_out}")
 
 
 def _number(file: DeckFile, number: int | None) -> int:

@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import shutil
+import zipfile
 import zlib
 from email import policy
 from email.message import EmailMessage
@@ -191,6 +192,50 @@ def test_pdfs_saved_from_docx_and_xlsx_have_readable_tables(soffice: None, call:
         call("save_as", "a.docx", path="b.pdf")
 
 
+def test_pdf_shows_the_results_that_a_workbook_holds(soffice: None, call: Call, workspace: Path) -> None:
+    call("create_document", path="b.xlsx")
+    call("write_range", "b.xlsx", sheet="Sheet1", cell="A1", values=[[7], ["text"]])
+    call("set_formula", "b.xlsx", sheet="Sheet1", cells="A3", formula="=A1+1")
+    source = zipfile.ZipFile(workspace / "b.xlsx")
+    with zipfile.ZipFile(workspace / "c.xlsx", "w") as stored:
+        for name in source.namelist():
+            stored.writestr(name, source.read(name).replace(b"<v>8</v>", b"<v>4711</v>"))
+    call("save_as", "c.xlsx", path="c.pdf")
+    assert "4711" in call("read_text", "c.pdf")["text"]
+
+
+def test_pdf_of_a_text_is_made_by_the_kept_libreoffice(
+    soffice: None, call: Call, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if _save.lacking_office(".docx"):
+        pytest.skip(_save.lacking_office(".docx"))
+    call("create_document", path="a.docx")
+    converted = []
+    convert = _save.LIBRE_OFFICE.convert
+    monkeypatch.setattr(
+        _save.LIBRE_OFFICE, "convert", lambda *args, **options: converted.append(args[1:]) or convert(*args, **options)
+    )
+    call("save_as", "a.docx", path="a.pdf")
+    assert converted == [(".docx", "pdf")]
+    assert (workspace / "a.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_failure_of_the_kept_libreoffice_makes_no_file(
+    soffice: None, call: Call, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if _save.lacking_office(".docx"):
+        pytest.skip(_save.lacking_office(".docx"))
+    call("create_document", path="a.docx")
+    monkeypatch.setattr(_save.LIBRE_OFFICE, "convert", lambda *_, **__: [None])
+    with pytest.raises(ToolError, match=r"made no PDF of 'a\.docx', which it can't read"):
+        call("save_as", "a.docx", path="a.pdf")
+    monkeypatch.undo()
+    monkeypatch.setattr(_save, "PDF_SECONDS", -1)
+    with pytest.raises(ToolError, match=r"made no PDF of 'a\.docx': it did not start, crashed or took longer"):
+        call("save_as", "a.docx", path="a.pdf")
+    assert [path.name for path in workspace.iterdir()] == ["a.docx"]
+
+
 def test_a_conversion_gets_no_variables_and_ends_in_time(
     call: Call, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +244,7 @@ def test_a_conversion_gets_no_variables_and_ends_in_time(
     program.write_text(f'#!/bin/sh\nenv > {tmp_path}/seen\nprintf "%s\\n" "$@" >> {tmp_path}/seen\nsleep 60\n')
     program.chmod(0o755)
     monkeypatch.setenv("API_KEY", "hush")
+    monkeypatch.setattr(_save, "lacking_office", lambda _: "LibreOffice is used on Linux only")
     monkeypatch.setattr(_save.shutil, "which", lambda _: str(program))
     monkeypatch.setattr(_save, "PDF_SECONDS", 1)
     with pytest.raises(ToolError, match="longer than 1 seconds"):

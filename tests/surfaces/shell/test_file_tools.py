@@ -108,7 +108,8 @@ def test_a_write_that_a_crash_broke_off_is_looked_at(box, there, found):
     path = box.work / "file"
     path.write_text(there, encoding="utf-8")
     broken_off = Intent(call_id="1", tool="edit_file", arguments={"path": "file"})
-    note = Foreseen(call_id="1", path=str(path), before=mark(b"old"), after=mark(b"new"))
+    host = box.surface._shell("box").host
+    note = Foreseen(call_id="1", path=f"{host}:{path}" if host else str(path), before=mark(b"old"), after=mark(b"new"))
     assert box.surface.probe(box.target, broken_off, (note,), "") is found
     assert box.surface.probe(box.target, broken_off, (), "") is Probe.NOT_DONE
 
@@ -119,6 +120,13 @@ def test_a_search_counts_more_lines_than_it_shows(box, monkeypatch):
         (box.work / name).write_text("ERROR\n" * count + "fine\n", encoding="utf-8")
     found = box.do("search", text="ERROR")
     assert (found["lines"], found["files"], len(found["matches"]), found["more"]) == (4, {"b": 3, "a": 1}, 2, True)
+
+
+def test_write_on_another_machine_foresees_no_file_of_this_one(remote, monkeypatch):
+    paths = []
+    monkeypatch.setattr("callboard.surfaces.shell._remote_files.foresee", lambda path, *_: paths.append(str(path)))
+    remote.do("write_file", path="new.txt", text="x")
+    assert paths == [f"{remote.surface._shell('box').host}:{remote.work}/new.txt"]
 
 
 def test_find_with_too_many_results_gives_a_clear_error(remote, monkeypatch):

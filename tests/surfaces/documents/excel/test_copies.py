@@ -113,6 +113,22 @@ def test_copy_counts_rules_of_excel_extensions_as_not_copied(workspace: Path, ca
     assert [rule.get("sqref") for rule in root.iterfind("{*}conditionalFormatting")] == ["A1:A3", "C1:C3"]
 
 
+def test_copied_data_bar_has_an_id_of_its_own(workspace: Path, call: Call) -> None:
+    path = workspace / "bars.xlsx"
+    with xlsxwriter.Workbook(path) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.conditional_format("A1:A3", {"type": "data_bar", "data_bar_2010": True})
+    call("get_controls", path.name)
+    for goal in ("C1", "E1"):
+        call("copy_range", path.name, cells="A1:A3", to=goal)
+    with zipfile.ZipFile(path) as archive:
+        root = etree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
+    ids = [mark.text for rule in root.iterfind("{*}conditionalFormatting") for mark in rule.iter("{*}id")]
+    assert len(set(ids)) == 3
+    assert ids[0] == next(root.iter("{*}conditionalFormattings"))[0][0].get("id")
+    assert all(re.fullmatch(r"\{[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}\}", text) for text in ids)
+
+
 def test_merged_cells_and_rules_are_copied(book: Path, call: Call) -> None:
     def add(sheet: Any) -> None:
         sheet.merge_cells("A7:B7")

@@ -141,10 +141,33 @@ def test_layout_is_found_by_name_or_refused_with_those_there_are(deck: Path, cal
         ToolError, match=r"no layout 'Title Onyl'; there are: Title Slide, .*; did you mean 'Title Only'"
     ):
         call("add_slide", DECK, layout="Title Onyl")
-    with pytest.raises(ToolError, match="the layout 'Blank' has no place for 'x'; choose another layout"):
+    with pytest.raises(
+        ToolError, match="'Blank' has no place for the title 'x'; choose another layout: Title Slide, "
+    ) as refused:
         call("add_slide", DECK, layout="Blank", title="x")
+    assert "Blank" not in str(refused.value).partition("choose")[2]
     with pytest.raises(ToolError, match="the deck has 6 slides; a new one can have a number from 1 to 7"):
         call("add_slide", DECK, title="x", number=9)
+
+
+@pytest.mark.parametrize(("layout", "title"), [("Title Only", "Plan"), ("Blank", "")])
+def test_lines_on_a_layout_without_a_place_get_a_text_box(deck: Path, call: Call, layout: str, title: str) -> None:
+    answer = call("add_slide", DECK, layout=layout, title=title, lines=["One", "  Two"])
+    assert answer["text_box"] == "slide-6-text-1"
+    slide = opened(deck).slides[5]
+    (box,) = [shape for shape in slide.shapes if shape.has_text_frame and not shape.is_placeholder]
+    assert [(line.text, line.level) for line in box.text_frame.paragraphs] == [("One", 0), ("Two", 1)]
+    assert not title or box.top >= slide.shapes.title.top + slide.shapes.title.height
+
+
+def test_title_is_refused_with_advice_where_no_layout_has_one(deck: Path, call: Call) -> None:
+    presentation = opened(deck)
+    for layout in presentation.slide_layouts:
+        for placeholder in [shape for shape in layout.placeholders if "TITLE" in str(shape.placeholder_format.type)]:
+            placeholder._element.getparent().remove(placeholder._element)
+    presentation.save(deck)
+    with pytest.raises(ToolError, match="no layout has one; pass it as the first of lines"):
+        call("add_slide", DECK, title="x")
 
 
 def test_copied_slide_has_a_chart_and_notes_of_its_own(deck: Path, call: Call) -> None:
