@@ -1,4 +1,4 @@
-"""The English texts of the console, of reports and of histories, in one file for translations.
+"""The English texts of the console, reports and histories.
 
 A text of several forms is for a number, `count`; the text `plural` is the rule that chooses the form. A name in braces
 stands for a value, and `{{` for a brace.

@@ -77,16 +77,16 @@ class Language:
         return self.pattern(name).format()
 
     def pattern(self, name: str, count: object = None) -> str:
-        """Return a text with names in braces for its values; for a number, its form."""
+        """Return a text, in the form for a number."""
         forms = self._forms[name]
         return forms[max(0, min(self._rule(count), len(forms) - 1)) if isinstance(count, int) else 0]
 
 
 def _check(name: str, text: object) -> None:
-    """Refuse a translated text that could not be shown in place of the English one.
+    """Refuse a translated text that lacks something of the English one.
 
     Raises:
-        SettingsError: If it could not.
+        SettingsError: If it does, or if there is no such text.
     """
     english = ENGLISH.get(name)
     if english is None:
@@ -113,7 +113,7 @@ def _check(name: str, text: object) -> None:
 
 
 def _values(text: str) -> dict[str, str]:
-    """Return the names of the values in a text, each with its format."""
+    """Return the values that a text names, with their formats."""
     parts = string.Formatter().parse(text)
     return {
         name: f"{spec}!{conversion}" if conversion else spec or ""
@@ -128,7 +128,7 @@ _language: ContextVar[Language] = ContextVar("language", default=_ENGLISH)
 
 @contextlib.contextmanager
 def speaking(language: Language) -> Iterator[None]:
-    """Use the texts of a language within a block, on this thread or in this coroutine."""
+    """Use the texts of a language within a block."""
     token = _language.set(language)
     try:
         yield
@@ -156,6 +156,6 @@ def text(name: str, /, **values: object) -> str:
 
 
 def term(group: str, value: str) -> str:
-    """Return the word for a value of a fixed list, such as an outcome; the value itself if it has none."""
+    """Return the word for a value of a fixed list."""
     name = f"{group}_{value}"
     return text(name) if name in _language.get() else value

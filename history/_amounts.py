@@ -1,4 +1,4 @@
-"""Long texts and amounts in a form for people, in the language in use."""
+"""Long texts and amounts in the language in use."""
 
 from __future__ import annotations
 

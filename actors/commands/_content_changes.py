@@ -57,6 +57,6 @@ def _differ(old_contents: Contents, new_contents: Contents, cell: tuple[str, str
 
 
 def _counted(number: int, name: str) -> Iterable[str]:
-    """Format a number of things, by the name of their text; nothing for none."""
+    """Format a number of things by their text; empty for none."""
     if number > 0:
         yield text(name, count=number)

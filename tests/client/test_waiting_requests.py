@@ -46,7 +46,7 @@ def told(caplog):
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_wait_for_an_unseen_approval_warns_once_and_says_the_way(supervisor, caplog):
+def test_wait_for_an_unseen_approval_warns_once(supervisor, caplog):
     handle = supervisor.submit(Task(id="a", request="Write", target="memo:one"))
     asked(handle)
     assert repr(handle) == f"<TaskHandle a running, 1 step, {HINT}>"

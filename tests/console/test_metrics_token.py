@@ -59,7 +59,7 @@ def test_journal_that_is_only_shown_has_no_metrics(office):
     assert (status, body) == (404, "metrics are counted by the process that works on this journal")
 
 
-def test_missing_prometheus_client_is_told_at_the_start(tmp_path, monkeypatch):
+def test_missing_prometheus_client_is_refused_at_the_start(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     settings = Settings.load(journal={"path": tmp_path / "journal.db"}, observe=COUNTED)
     with pytest.raises(SettingsError, match=r"pip install 'callboard\[prometheus\]'"):

@@ -241,7 +241,7 @@ def test_begun_work_is_never_given_to_another_machine(fleet):
     assert done == ["alpha", "beta"]
 
 
-def test_ended_work_is_told_by_its_machine_after_a_restart(fleet):
+def test_result_reaches_its_submitter_after_a_restart_there(fleet):
     engine, done = MemoryEngine(fleet.hub, "alpha"), []
 
     def end_alone(request):

@@ -91,7 +91,7 @@ def test_page_that_is_not_recognized_is_named(workspace: Path, call: Call) -> No
         ("none", page_of(covered=0.9), False),
     ],
 )
-def test_mixed_pages_are_told_apart(recognition: str, page: Any, expected: bool) -> None:
+def test_mixed_pages_are_distinguished(recognition: str, page: Any, expected: bool) -> None:
     assert ScannedPages({"recognition": recognition}, b"", lambda *_: None).is_scan(page) is expected
 
 

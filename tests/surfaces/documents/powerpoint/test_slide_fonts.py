@@ -108,7 +108,7 @@ def test_font_and_place_are_set_together(deck: Path, call: Call) -> None:
     assert shape.left == 914_400
 
 
-def test_larger_font_that_needs_more_room_is_said(deck: Path, call: Call) -> None:
+def test_larger_font_that_needs_more_room_is_reported(deck: Path, call: Call) -> None:
     assert "overflow" in call("format_shape", DECK, control_id=TEXT, size=300)
 
 
