@@ -47,6 +47,7 @@ from callboard.config._sections import (
     SystemSettings,
 )
 from callboard.config._settings import Settings, check_kind, check_kinds
+from callboard.config._skills import READ_SKILL, SKILL_FILE, Skill, SkillFolder, load_skills
 from callboard.config._yaml import YamlError, load_yaml, parse_yaml
 from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits
 
@@ -56,7 +57,9 @@ __all__ = [
     "DEFAULT_RULES",
     "EXPRESSION",
     "MASK",
+    "READ_SKILL",
     "REFERENCE",
+    "SKILL_FILE",
     "AcceptSettings",
     "Android",
     "BlackboardSettings",
@@ -89,6 +92,8 @@ __all__ = [
     "Redactor",
     "Settings",
     "ShellSettings",
+    "Skill",
+    "SkillFolder",
     "SmtpSettings",
     "SupervisionSettings",
     "SurfacePlugin",
@@ -110,6 +115,7 @@ __all__ = [
     "keys_of",
     "like_a_key",
     "load_prompts",
+    "load_skills",
     "load_yaml",
     "log_line",
     "make_plugin",
