@@ -105,8 +105,8 @@ def _moved(result: CommandResult) -> CommandResult:
 def best_skill(request: ModelRequest) -> tuple[Skill, ...]:
     """Return the skill that shares most words with the work.
 
-    It is empty if no skill shares any. The words are those of its name and description. A word
-    counts the more, the fewer skills have it. Of equal ones, the first in the settings counts.
+    It is empty if no skill shares any. The words are those of its name and description. A word counts the more, the
+    fewer skills have it. Of equal ones, the first in the settings counts.
     """
     words = {skill: _stems(f"{skill.name} {skill.description}") for skill in request.skills}
     often = Counter(stem for stems in words.values() for stem in stems)

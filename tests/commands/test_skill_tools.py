@@ -157,6 +157,11 @@ def test_rule_about_resources_does_not_concern_it(start, style):
     assert requests[-1].memory[0].results[0].value == WHOLE
 
 
+def test_folder_that_is_no_skill_stops_the_start(start, tmp_path):
+    with pytest.raises(SettingsError, match=r"skills\.0: .* it has no file SKILL\.md"):
+        start(app=[FINISH], skills=[tmp_path])
+
+
 def test_start_reports_each_skill_with_its_digest(start, style):
     events = queue.Queue()
     start(app=[FINISH], skills=[style]).subscribe(events.put, after=0)
