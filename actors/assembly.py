@@ -24,6 +24,7 @@ from callboard.actors.commands import (
     OwnFiles,
     Policy,
     Secrets,
+    SkillTools,
     SurfaceLifecycle,
     TargetLookup,
     Toolbox,
@@ -64,9 +65,9 @@ from callboard.actors.runtime import (
     ThreadScheduler,
     Watchdog,
 )
-from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts
+from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts, load_skills
 from callboard.messages import AgentKind, EventName, SettingsError, SupervisorStoppedError, agent_kind
-from callboard.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
+from callboard.models import Model, NamedModels, TaskModels, by_picture, given_models, recorder, threads_here
 from callboard.surfaces import Server, make_surfaces
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Assembly:
             undo.callback(self.log.close)
             self.agents = _agents(settings, agents)
             self.check_inputs = CheckInputs(all_check_programs(settings, checks))
-            self.named_models = NamedModels(settings)
+            self.skills = load_skills(settings)
             self.secrets = Secrets(settings.secrets, keys_of(settings))
             self.models = self._all_models(models)
             self.surfaces = surfaces = _all_surfaces(settings, surfaces, clock)
@@ -152,7 +153,7 @@ class Assembly:
             undo.pop_all()
         if self.traces is not None:
             self.subscribers.append(Subscriber(self.stream.open(queue=settings.events.kept), self.traces))
-        self.stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.recovered_tasks))
+        self._tell_start(opened)
         self.warnings = (
             *self._tell_left_out(left_out),
             *self._check_tools(),
@@ -164,6 +165,7 @@ class Assembly:
 
     def _all_models(self, agent_models: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
         """Build the models of agents, and prepare for those of tasks."""
+        self.named_models = NamedModels(self.settings)
         wrap = recorder(self.settings, self.secrets.redact)
         kinds = [kind for kind, spec in self.agents.items() if spec.has_model]
         models = {**self.named_models.of_kinds(kinds), **given_models(agent_models, kinds)}
@@ -179,6 +181,7 @@ class Assembly:
             self.sessions,
             self.lanes,
             kinds=self.agents,
+            everywhere=self._skill_tools(),
             is_complete=not settings.fleet.has_tools_elsewhere,
         )
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
@@ -189,6 +192,25 @@ class Assembly:
         undo.callback(self.surface_lifecycle.close, STOP_SECONDS)
         self.lookup = TargetLookup(surfaces, self.lanes, self.loop, seconds, self.agents, local=settings.local_surfaces)
         self.lookup.refuse_shared_ids([session.target_surface for session in self.sessions if session.on_target])
+
+    def _skill_tools(self) -> list[Server]:
+        """Return the surface that reads skills, if the settings name any.
+
+        Operators, which answer with points and keys alone, do not get its tool.
+        """
+        kinds = [kind for kind, spec in self.agents.items() if spec.has_model and not by_picture(kind, spec.response)]
+        return [SkillTools(self.skills, kinds)] if self.skills else []
+
+    def _tell_start(self, opened: Opened) -> None:
+        self.stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.recovered_tasks))
+        for folder in self.skills:
+            self.stream.emit(
+                EventName.SKILL_LOADED,
+                skill=folder.skill.name,
+                folder=str(folder.path),
+                files=len(folder.files),
+                digest=folder.digest,
+            )
 
     def _join_fleet(self, engine: FleetEngine | None, undo: ExitStack) -> FleetLink | None:
         """Connect to the fleet; None if the settings name none.
@@ -367,6 +389,7 @@ class Assembly:
             journal=self.journal,
             clock=self.clock,
             prompts=load_prompts(settings, {kind: spec.prompt for kind, spec in self.agents.items() if spec.has_model}),
+            skills=tuple(folder.skill for folder in self.skills),
             agents=self.agents,
             remote=None if self.fleet is None else self.fleet.submitted,
         )

@@ -36,6 +36,7 @@ from callboard.config._sections import (
     Desktop,
     Documents,
     EventSettings,
+    GenAiConventions,
     JournalSettings,
     LogSettings,
     McpServer,
@@ -49,6 +50,7 @@ from callboard.config._sections import (
     SystemSettings,
 )
 from callboard.config._settings import Settings, check_kind, check_kinds
+from callboard.config._skills import READ_SKILL, SKILL_FILE, Skill, SkillFolder, load_skills
 from callboard.config._yaml import YamlError, load_yaml, parse_yaml
 from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits
 
@@ -59,7 +61,9 @@ __all__ = [
     "ENGLISH",
     "EXPRESSION",
     "MASK",
+    "READ_SKILL",
     "REFERENCE",
+    "SKILL_FILE",
     "AcceptSettings",
     "Android",
     "BlackboardSettings",
@@ -71,6 +75,7 @@ __all__ = [
     "EventLog",
     "EventSettings",
     "FleetSettings",
+    "GenAiConventions",
     "HostLog",
     "ImapSettings",
     "JournalSettings",
@@ -93,6 +98,8 @@ __all__ = [
     "Redactor",
     "Settings",
     "ShellSettings",
+    "Skill",
+    "SkillFolder",
     "SmtpSettings",
     "SupervisionSettings",
     "SurfacePlugin",
@@ -115,6 +122,7 @@ __all__ = [
     "keys_of",
     "like_a_key",
     "load_prompts",
+    "load_skills",
     "load_yaml",
     "log_line",
     "make_plugin",

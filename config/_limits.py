@@ -37,6 +37,9 @@ class Limits(Section):
     oldest steps are shortened to one line each, then dropped; long values are cut, with a note to the model."""
     observation_tokens: int = Field(default=6000, ge=200)
     """The approximate size of a prompt's observation, in tokens; past that it is cut, with a note to the model."""
+    skill_tokens: int = Field(default=6000, ge=200)
+    """The approximate size of the skills that an agent has read in a prompt, in tokens; past that those read first are
+    left out, with a note to the model. A short prompt has a quarter of it for its one skill."""
     question_seconds: Span = 3600.0
     """The longest that an agent waits for the answer to a question."""
     approval_seconds: Span = 3600.0

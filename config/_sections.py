@@ -405,12 +405,19 @@ class JournalSettings(Section):
     """The handling of an action whose outcome before a crash is unknown: ask a person, or fail the run."""
 
 
+GenAiConventions = Literal["0.1.0", "1.41.0"]
+"""The versions of OpenTelemetry's conventions for generative AI, the current one first."""
+
+
 class ObserveSettings(Section):
     """Optional traces and metrics for monitoring, in addition to the log."""
 
     traces: bool = False
     """Whether each task becomes an OpenTelemetry trace, sent to the host program's tracer provider;
     needs `pip install 'callboard[otel]'`."""
+    gen_ai_conventions: GenAiConventions = "0.1.0"
+    """The version of OpenTelemetry's conventions for generative AI that names the attributes of traces. `1.41.0` is for
+    displays that expect the earlier `gen_ai.workflow.name` and `gen_ai.agent.id`."""
     metrics: bool = False
     """Whether tasks, steps, calls, tokens and failures are counted, for `Supervisor.metrics`; needs
     `pip install 'callboard[prometheus]'`."""

@@ -95,6 +95,9 @@ class Settings(DocumentedFields, BaseSettings):
     """Model providers, by the name before the colon in a model's name."""
     prompts: Prompts = Prompts()
     """Prompt files that replace the shipped ones."""
+    skills: tuple[Path, ...] = ()
+    """Folders with a `SKILL.md`: instructions for some kinds of work, which agents read when they need them. No other
+    folder is ever searched."""
     secrets: dict[str, AnySecret] = Field(default_factory=dict)
     """Values that replace `${secret:NAME}` in tools' arguments, never shown to models, people or records: a text, or
     `{value, tools, parameters, targets, origins}` with patterns for the places where a model may name it."""

@@ -75,6 +75,7 @@ class EventName(Term):
     TARGET_FREED = "target.freed"
     JOURNAL_FAILED = "journal.failed"
     CLOCK_BEHIND = "clock.behind"
+    SKILL_LOADED = "skill.loaded"
     THREAD_BLOCKED = "thread.blocked"
     THREAD_FREED = "thread.freed"
     BLACKBOARD_REBUILT = "blackboard.rebuilt"

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.config import HostLog
+from callboard.config import HostLog, Skill
 from callboard.messages import (
     Address,
     AgentKind,
@@ -108,6 +108,10 @@ class ModelRequest:
     """Whether the answer may propose checks."""
     most_subtasks: int = 0
     """The most subtasks that one answer may assign; 0 if only one at a time."""
+    skills: tuple[Skill, ...] = ()
+    """The operator's instructions for some kinds of work, which the agent's tool `read_skill` reads."""
+    skill_tokens: int = 6000
+    """Approximate limit of the skills' texts in the prompt, in tokens."""
     evidence: Evidence | None = None
     """The evidence for a judge, whose answer has another form; None for an agent."""
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from callboard.actors.commands import program_needed
 from callboard.actors.processing import named_agents
-from callboard.config import Settings, all_check_programs, described, load_prompts
+from callboard.config import Settings, all_check_programs, described, load_prompts, load_skills
 from callboard.history import plain
 from callboard.journal import JournalReader
 from callboard.messages import AgentKind, JournalError, SettingsError
@@ -116,6 +116,8 @@ def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
         prompts = _tried("prompts", "of the settings", lambda: load_prompts(settings, empty))
         if not prompts.works:
             yield prompts
+        if settings.skills:
+            yield _tried("skills", "of the settings", lambda: load_skills(settings))
         yield from _journal(settings)
     yield from _surfaces(settings)
     if settings is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic import ValidationError
 
 from callboard.actors.commands import program_needed
-from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private, restrict
+from callboard.config import Settings, YamlError, load_prompts, load_skills, load_yaml, make_private, restrict
 from callboard.messages import Task
 from callboard.models import named_models
 from callboard.surfaces import check_needs, named_surfaces, surface_needs
@@ -149,9 +149,10 @@ def check_files(settings: Settings) -> None:
     """Check that the files and programs named in the settings exist.
 
     Raises:
-        SettingsError: If a prompt can't be read, or a requirement of a surface or an MCP server is missing.
+        SettingsError: If a prompt or a skill can't be read, or a requirement of a surface or an MCP server is missing.
     """
     load_prompts(settings)
+    load_skills(settings)
     needs = list(surface_needs(settings))
     for name, server in settings.mcp_servers.items():
         needs += [(f"mcpServers.{name}", need) for need in program_needed(server) if not server.optional]

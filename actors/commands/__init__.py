@@ -33,6 +33,7 @@ from callboard.actors.commands._secrets import (
     UnknownSecretError,
     secrets_named,
 )
+from callboard.actors.commands._skill_tools import SkillTools
 from callboard.actors.commands._surface_lifecycle import SurfaceLifecycle
 from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
 
@@ -55,6 +56,7 @@ __all__ = [
     "SecretPlace",
     "SecretRefusedError",
     "Secrets",
+    "SkillTools",
     "SurfaceLifecycle",
     "TargetLookup",
     "TaskPolicies",

@@ -62,15 +62,17 @@ class Toolbox:
         lanes: Lanes,
         *,
         kinds: Collection[str] = tuple(AgentKind),
+        everywhere: Sequence[Server] = (),
         is_complete: bool = True,
     ) -> None:
         """Collect the surfaces' tools, for the known kinds of agents.
 
-        `is_complete` is false if rules may be about tools of other processes, too.
+        Agents have the tools of the surfaces in `everywhere` on the targets of all others. `is_complete` is false if
+        rules may be about tools of other processes, too.
 
         Raises:
             SettingsError: If a tool is for an unknown kind, or two surfaces have the same name, or offer HostAgents
-                tools of the same name.
+                tools of the same name, or one has a tool of the name of one in `everywhere`.
         """
         self._surfaces: dict[str, Server] = {}
         self._tools: dict[str, tuple[SurfaceTool, ...]] = {}
@@ -80,7 +82,8 @@ class Toolbox:
         self._is_complete = is_complete
         self._actions: dict[tuple[object, ...], Tools] = {}
         self._offered = Observation()
-        for surface in surfaces:
+        self._everywhere = tuple(everywhere)
+        for surface in (*surfaces, *everywhere):
             if surface.name in self._surfaces:
                 msg = f"two surfaces are called {surface.name!r}"
                 raise SettingsError(msg)
@@ -90,9 +93,10 @@ class Toolbox:
             for tool in self._tools[surface.name]:
                 for kind in sorted(tool.agents):
                     check_kind(f"the tool {tool.name!r} of {surface.name!r}", kind, kinds)
-        self.surfaces = tuple(self._surfaces.values())
+        self.surfaces = tuple(surfaces)
         """The surfaces that have targets."""
         self._check_host_tools()
+        self._check_tools_everywhere()
 
     def _check_host_tools(self) -> None:
         owners: dict[str, str] = {}
@@ -104,6 +108,14 @@ class Toolbox:
                     and owners.setdefault(tool.name, surface) != surface
                 ):
                     msg = f"{owners[tool.name]!r} and {surface!r} both offer HostAgents a tool called {tool.name!r}"
+                    raise SettingsError(msg)
+
+    def _check_tools_everywhere(self) -> None:
+        owners = {tool.name: surface.name for surface in self._everywhere for tool in self._tools[surface.name]}
+        for surface, tools in self._tools.items():
+            for tool in tools:
+                if owners.get(tool.name, surface) != surface:
+                    msg = f"{owners[tool.name]!r} and {surface!r} both offer a tool called {tool.name!r}"
                     raise SettingsError(msg)
 
     def unmatched(
@@ -178,6 +190,10 @@ class Toolbox:
                 if kind in tool.agents and (not tool.roots or root in tool.roots):
                     bound = OpeningTool if tool in self._doors[surface.name] else LocalTool
                     tools[tool.name] = bound(surface, tool, native, self._lanes)
+        for surface in self._everywhere:
+            for tool in self._tools[surface.name]:
+                if kind in tool.agents:
+                    tools[tool.name] = LocalTool(surface, tool, None, self._lanes)
         for session in self._sessions:
             if kind in session.everywhere or (target is not None and target.server == session.target_surface):
                 tools.update({tool.info.name: tool for tool in session.tools()})

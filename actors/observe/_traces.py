@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.observe import _gen_ai_names as names
 from callboard.config import COMPATIBLE, output_redactor
 from callboard.messages import Event, EventName, Outcome, SettingsError
 
@@ -106,7 +107,8 @@ class Traces:
 
         Args:
             provider: Makes the spans; by default the one that the host program has set for its process.
-            settings: Their secrets are redacted in the texts of failures; they also hold the kinds of providers.
+            settings: Their secrets are redacted in the texts of failures; they also hold the kinds of providers and
+                the version of the conventions.
 
         Raises:
             SettingsError: If OpenTelemetry's interface is not installed.
@@ -121,6 +123,7 @@ class Traces:
         self._no_parent = context.Context()
         self._tracer = trace.get_tracer("callboard", tracer_provider=provider)
         self._settings = settings
+        self._conventions = names.CURRENT if settings is None else settings.observe.gen_ai_conventions
         self._redactor = output_redactor(settings)
         self._tasks: dict[str, _Task] = {}
         self._callers: collections.OrderedDict[str, SpanContext] = collections.OrderedDict()
@@ -192,14 +195,13 @@ class Traces:
             caller = self._callers.pop(event.task_id, None)
         labels = event.data.get("labels")
         attributes = {
-            "gen_ai.operation.name": "invoke_workflow",
-            "gen_ai.workflow.name": "task",
+            **names.workflow_attributes("task", self._conventions),
             "callboard.task.id": event.task_id,
             "callboard.task.recovered": event.name is not EventName.TASK_SUBMITTED,
             **{f"callboard.label.{key}": value for key, value in (labels if isinstance(labels, dict) else {}).items()},
         }
         span = self._tracer.start_span(
-            "invoke_workflow task",
+            f"{names.INVOKE_WORKFLOW} task",
             self._no_parent,
             links=[] if caller is None else [self._api.Link(caller)],
             attributes=self._redactor.redact(attributes),
@@ -228,15 +230,15 @@ class Traces:
         hosts = task.runs.get(f"{event.task_id}~0") or task.runs.get(f"{event.task_id}/0")  # of an earlier journal
         parent = task.open if hosts is None else hosts.open
         if kind == "host":
-            task.open.span.set_attribute("gen_ai.conversation.id", conversation_id)
+            task.open.span.set_attribute(names.CONVERSATION, conversation_id)
         attributes = {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.agent.name": kind,
-            "gen_ai.agent.id": event.agent,
+            **names.agent_attributes(kind, event.agent, self._conventions),
             "callboard.run.id": event.run_id,
             **_some(event, "round"),
         }
-        task.runs[event.run_id] = _Run(self._begin(parent, f"invoke_agent {kind}", event.at, attributes), event.agent)
+        task.runs[event.run_id] = _Run(
+            self._begin(parent, f"{names.INVOKE_AGENT} {kind}", event.at, attributes), event.agent
+        )
 
     def _end_run(self, event: Event) -> None:
         run = self._run(event)
@@ -313,39 +315,39 @@ class Traces:
         provider, model = provider_and_model(str(data["model"]), self._settings)
         failed = {EventName.MODEL_FAILED: "error", EventName.MODEL_REPAIRED: "reason"}.get(event.name)
         attributes: dict[str, Any] = {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": provider,
-            "gen_ai.request.model": model,
-            "gen_ai.output.type": "json",
+            names.OPERATION: names.CHAT,
+            names.PROVIDER: provider,
+            names.REQUEST_MODEL: model,
+            names.OUTPUT_TYPE: "json",
         }
         if event.name is not EventName.MODEL_FAILED:
-            attributes["gen_ai.response.model"] = data.get("answered_by") or model
+            attributes[names.RESPONSE_MODEL] = data.get("answered_by") or model
         if "cost" in data:
-            attributes["gen_ai.usage.input_tokens"] = data["input_tokens"]
-            attributes["gen_ai.usage.output_tokens"] = data["output_tokens"]
+            attributes[names.INPUT_TOKENS] = data["input_tokens"]
+            attributes[names.OUTPUT_TOKENS] = data["output_tokens"]
             attributes |= {} if data["cost"] is None else {"callboard.cost": data["cost"]}
         error = "" if failed is None else str(data[failed])
         if failed is not None:
             attributes["error.type"] = "no_answer" if event.name is EventName.MODEL_FAILED else "invalid_answer"
         start = event.at - event.duration
-        run.calls.append(_SpanCall(f"chat {model}", start, event.at, attributes, error, outside=True))
+        run.calls.append(_SpanCall(f"{names.CHAT} {model}", start, event.at, attributes, error, outside=True))
 
     def _tool_call(self, event: Event) -> None:
         run, data = self._run(event), event.data
         if run is None:
             return
         attributes = {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": data["tool"],
-            "gen_ai.tool.type": "function",
-            "gen_ai.tool.call.id": data["call"],
+            names.OPERATION: names.EXECUTE_TOOL,
+            names.TOOL: data["tool"],
+            names.TOOL_TYPE: "function",
+            names.TOOL_CALL: data["call"],
             "callboard.tool.status": data["status"],
         }
         error = str(data["error"]) if data["status"] == "failure" else ""
         if error:
             attributes["error.type"] = "tool_failure"
         start = event.at - (event.duration or 0.0)
-        run.calls.append(_SpanCall(f"execute_tool {data['tool']}", start, event.at, attributes, error))
+        run.calls.append(_SpanCall(f"{names.EXECUTE_TOOL} {data['tool']}", start, event.at, attributes, error))
 
     # Span events
 
@@ -417,18 +419,6 @@ def _first(causes: object) -> str:
 _OURSELVES = "callboard"
 _FILES = {"scripted", "recorded"}
 """Forms of a model's name that contain a file."""
-_CONVENTIONS = {
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-    "google": "gcp.gemini",
-    "google-cloud": "gcp.vertex_ai",
-    "bedrock": "aws.bedrock",
-    "azure": "azure.ai.openai",
-    "azure-responses": "azure.ai.openai",
-    "mistral": "mistral_ai",
-    "xai": "x_ai",
-}
-"""Kinds of provider that have another name in the conventions."""
 
 
 def provider_and_model(name: str, settings: Settings | None = None) -> tuple[str, str]:
@@ -447,4 +437,4 @@ def provider_and_model(name: str, settings: Settings | None = None) -> tuple[str
         return provider, PurePath(model.partition("?")[0]).name
     provider_settings = None if settings is None else settings.providers.get(provider)
     kind = (provider_settings.kind if provider_settings is not None else None) or provider
-    return _CONVENTIONS.get(kind, provider if kind == COMPATIBLE else kind), model
+    return names.PROVIDERS.get(kind, provider if kind == COMPATIBLE else kind), model

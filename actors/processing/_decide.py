@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._model_call import call_model
+from callboard.config import READ_SKILL
 from callboard.messages import (
     AgentStatus,
     Answered,
@@ -201,6 +202,8 @@ def _request(
         picture_kinds=context.services.picture_kinds,
         output_schema=assign.output_schema,
         proposes=_proposes(context, run),
+        skills=context.services.skills if READ_SKILL in tools else (),
+        skill_tokens=run.limits.skill_tokens,
         most_subtasks=run.limits.subtasks_per_assign if context.is_host and run.limits.parallel_subtasks > 1 else 0,
     )
     return _with_names(context, request, tools) if context.services.secrets.known else request

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing._remote_pipeline import RemoteWork
     from callboard.actors.runtime import Budgets, Clock, EventStream, Lanes
     from callboard.actors.states import AgentStateManager, Run
-    from callboard.config import Settings
+    from callboard.config import Settings, Skill
     from callboard.journal import Journal
     from callboard.messages import SharedEntry, Target, Task
     from callboard.models import AgentResponse, Model, TaskModels
@@ -149,6 +149,7 @@ class Services:
     clock: Clock
     task_models: TaskModels
     prompts: Mapping[str, str]
+    skills: tuple[Skill, ...] = field(default=(), kw_only=True)
     agents: Mapping[str, AgentTraits]
     """The kinds of agents, by name."""
     remote: RemoteWork | None = None

@@ -120,6 +120,20 @@ class ClockBehind(TypedEvent):
     """The consequences."""
 
 
+class SkillLoaded(TypedEvent):
+    """The agents have a skill that the settings name."""
+
+    name: Literal[EventName.SKILL_LOADED] = EventName.SKILL_LOADED
+    skill: Datum[str]
+    """The skill's name."""
+    folder: Datum[str]
+    """Its folder."""
+    files: Datum[int]
+    """The number of its further files that agents can read."""
+    digest: Datum[str]
+    """The SHA-256 of all its texts, in hexadecimal."""
+
+
 class ThreadBlocked(TypedEvent):
     """A thread that must not block is held up.
 

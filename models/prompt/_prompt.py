@@ -13,6 +13,7 @@ from callboard.models.prompt._judge_prompt import JUDGE, judge_parts
 from callboard.models.prompt._labels import labelled
 from callboard.models.prompt._prompt_budget import bounded, steps, subtasks
 from callboard.models.prompt._prompt_tail import prompt_tail
+from callboard.models.prompt._skill_parts import skills_read
 from callboard.models.prompt._system import system_of
 from callboard.models.prompt._tool_docs import not_now
 
@@ -69,6 +70,7 @@ def prompt_of(
     """
     if request.evidence is not None:
         return Prompt(JUDGE, tuple(judge_parts(request.evidence, request.reasons, pictures=pictures)))
+    skill_sections, request = skills_read(request)
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
     passed_on = named if short and not request.is_host else ()  # a HostAgent sees the data nowhere else
     subtask_history = subtasks(request, room // 2, passed_on)
@@ -76,6 +78,7 @@ def prompt_of(
     first_text = "\n\n".join(
         (
             *_request_section(request),
+            *skill_sections,
             *_shared(request),
             *_history_sections(subtask_history, history, host=request.is_host),
             *_observation_sections(request, short=short),

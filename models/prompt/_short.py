@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from callboard.config import READ_SKILL
 from callboard.messages import ESSENTIAL, AgentStatus, Effect
 from callboard.models._examples import Example
 from callboard.models._references import References, fitting
@@ -22,6 +23,7 @@ from callboard.models.prompt._answer_schema import (
 )
 from callboard.models.prompt._fence import cut, tamed
 from callboard.models.prompt._labels import labelled
+from callboard.models.prompt._skill_parts import best_skill
 from callboard.models.prompt._strict import resolved
 from callboard.models.prompt._tool_docs import either, makers_for, makes, singular
 
@@ -70,7 +72,8 @@ _LITERAL = frozenset(stem for _, stems in _VERBS for stem in stems)
 def shortened_request(request: ModelRequest) -> ModelRequest:
     """Drop optional parts of a request.
 
-    They are optional parameters, the task's request, and the agent's earlier thoughts and plans.
+    They are optional parameters, the task's request, the agent's earlier thoughts and plans, and all skills but the one
+    that fits best, whose text the prompt has.
     """
     said = {"observation": "", "thought": "", "comment": "", "plan": ()}
     return dataclasses.replace(
@@ -80,8 +83,13 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
         memory=tuple(
             record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
         ),
-        tools=tuple(_needed(tool, _errors(tool, request)) for tool in request.tools),
+        tools=tuple(_needed(tool, _errors(tool, request)) for tool in request.tools if not _reads_skill(tool, request)),
+        skills=best_skill(request),
     )
+
+
+def _reads_skill(tool: ToolInfo, request: ModelRequest) -> bool:
+    return bool(request.skills) and tool.name == READ_SKILL
 
 
 def _errors(tool: ToolInfo, request: ModelRequest) -> str:

@@ -12,6 +12,7 @@ from callboard.models.prompt._answer_schema import IN_DECISION, KEYS, keys_of, o
 from callboard.models.prompt._fence import CLOSE, OPEN, written
 from callboard.models.prompt._proposed_checks import CHECKS
 from callboard.models.prompt._short import tool_examples
+from callboard.models.prompt._skill_parts import skill_list
 from callboard.models.prompt._tool_docs import tool_docs
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ def system_of(request: ModelRequest, *, short: bool = False) -> str:
     """
     statuses = "\n".join(_status(request, status) for status in request.statuses)
     words = f"## Status\n\nStatus is one of these words:\n\n{statuses}"
-    return "\n\n".join((request.instructions.strip(), _DATA, *_tools(request), words, *_answer(request, short=short)))
+    skills = skill_list(request, short=short)
+    parts = (request.instructions.strip(), *skills, _DATA, *_tools(request), words, *_answer(request, short=short))
+    return "\n\n".join(parts)
 
 
 def _tools(request: ModelRequest) -> Iterator[str]:

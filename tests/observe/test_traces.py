@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,10 @@ from hypothesis import strategies as st
 from opentelemetry.trace import SpanKind, StatusCode
 
 from callboard import Event, EventName, ModelAnswer, Settings, Task, ToolError, tool
+from callboard.actors import observe
 from callboard.actors.observe import Traces
+from callboard.actors.observe._gen_ai_names import CURRENT, PREVIOUS
+from callboard.config import GenAiConventions
 from callboard.messages import Effect, ModelError, SettingsError
 from callboard.testing import MemoryServer
 from support import ASSIGN, PATIENCE
@@ -177,8 +182,30 @@ def test_an_agents_span_tells_its_address_and_run(traced, spans):
     result = traced(ALONE, app=DONE)
     agent = spans.one("invoke_agent")
     assert agent.attributes["gen_ai.agent.name"] == "app"
-    assert agent.attributes["gen_ai.agent.id"] == "app/memo/one"
+    assert agent.attributes["callboard.agent"] == "app/memo/one"
+    assert "gen_ai.agent.id" not in agent.attributes
     assert agent.attributes["callboard.run.id"] == f"{result.task_id}~1"
+
+
+def test_task_span_is_named_as_an_agent_is(traced, spans):
+    traced(ALONE, app=DONE)
+    task = spans.one("invoke_workflow task").attributes
+    assert (task["gen_ai.operation.name"], task["gen_ai.agent.name"]) == ("invoke_workflow", "task")
+    assert "gen_ai.workflow.name" not in task
+
+
+def test_earlier_conventions_name_the_task_and_the_address(start, spans):
+    with start(observe={**TRACES, "gen_ai_conventions": "1.41.0"}, app=DONE) as supervisor:
+        supervisor.submit(ALONE).result(PATIENCE)
+    task, agent = spans.one("invoke_workflow").attributes, spans.one("invoke_agent").attributes
+    assert (task["gen_ai.workflow.name"], "gen_ai.agent.name" in task) == ("task", False)
+    assert (agent["gen_ai.agent.id"], "callboard.agent" in agent) == ("app/memo/one", False)
+
+
+def test_all_names_of_the_conventions_are_in_one_module():
+    sources = {path.name: path.read_text("utf-8") for path in Path(observe.__file__).parent.glob("*.py")}
+    assert [name for name, source in sources.items() if '"gen_ai.' in source] == ["_gen_ai_names.py"]
+    assert get_args(GenAiConventions) == (CURRENT, PREVIOUS)
 
 
 def test_a_tasks_span_tells_its_id_its_labels_and_its_outcome(traced, spans):
@@ -420,9 +447,7 @@ def test_the_span_of_a_subtask_lies_in_that_of_its_host(spans, separator):
     host = event(EventName.SUBTASK_ASSIGNED, run_id=f"t{separator}0", agent="host/t")
     subtask = event(EventName.SUBTASK_ASSIGNED, run_id=f"t{separator}1")
     see_all(Traces(spans.provider), [BEGINNING[0], host, subtask, END[-1]])
-    agents = {
-        each.attributes["gen_ai.agent.name"]: each for each in spans.all if "gen_ai.agent.name" in each.attributes
-    }
+    agents = {each.attributes["gen_ai.agent.name"]: each for each in spans.named("invoke_agent")}
     assert agents["app"].parent.span_id == agents["host"].context.span_id
 
 

@@ -193,6 +193,7 @@ def test_a_model_is_made_but_not_asked(
 def test_missing_agents_and_prompts_are_reported(found: Callable[..., Finding]) -> None:
     assert "there is no agent plug-in 'editor'" in found("agents", agents=["editor"]).told[0]
     assert "no.md can't be read" in found("prompts", prompts={"host": "no.md"}).told[0]
+    assert "there is no such folder" in found("skills", skills=["nowhere"]).told[0]
 
 
 def test_journal_is_shown_with_its_version(found: Callable[..., Finding], here: Path) -> None:
