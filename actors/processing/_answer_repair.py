@@ -29,7 +29,7 @@ UNDONE = (
 )
 
 
-OMITTED = "it says FINISH, but {omission}. If nothing is missing, say FINISH again"
+OMITTED = "it says FINISH, but {omission}. Do what is missing; only if nothing is, say FINISH again"
 UNFOUNDED = "it says FINISH, and none of the actions so far succeeded ({failed})"
 UNFINISHED = "it says FINISH, and the last subtask, {request!r}, ended as {outcome}{why}"
 _INSTEAD = ": do what the request asks for in another way, or say FAIL with the reason in Comment"

@@ -23,8 +23,9 @@ _LONGEST_ANSWER = 200
 def omission(run: Run, observation: Observation, decision: Decision, *, is_operator: bool) -> str:
     """Return the part of the request that a FINISH omits.
 
-    It is in words for the model, and empty if there is none. A request that asks needs a Result that answers. A literal of the request must be in the arguments or values of a
-    successful call, in an observation, or in the Result. An operator sees pictures, which are not searched.
+    It is in words for the model, and empty if there is none. A request that asks needs a Result that answers. A literal
+    of the request must be in the arguments or values of a successful call, in an observation, or in the Result. An
+    operator sees pictures, which are not searched.
     """
     if not any(record.acted for record in run.records):
         return ""
