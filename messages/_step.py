@@ -96,7 +96,9 @@ class Decision(Value):
     result: JsonValue = None
     """The result of the work, where the model reports one itself."""
     sent_back: bool = False
-    """Whether the model answered FINISH first, before anything was done, and was asked once more."""
+    """Whether the model answered FINISH first, which nothing supported, and was asked once more."""
+    omitted: bool = False
+    """Whether that FINISH omitted a part of the request."""
     checks: tuple[Check, ...] = ()
     """HostAgent: the checks that its first answer proposes."""
 

@@ -42,6 +42,9 @@ class Answered(Message):
     must_succeed: bool = False
     """Whether its FINISH needs an action that succeeded, if one was tried; false in journals of versions that did not
     keep it, whose tasks are replayed as they ran."""
+    omission: str = ""
+    """The part of the request that its FINISH omits; empty in journals of versions that did not look for one, whose
+    tasks are replayed as they ran."""
     program: bool = False
     """Whether a program gave it; false in journals of versions that did not keep it."""
     cut: str = ""

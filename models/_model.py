@@ -166,6 +166,9 @@ class ModelAnswer(Value):
     must_succeed: bool = True
     """Whether a FINISH after failed actions only, or after a failed subtask, is sent back once, and fails the work if
     the model insists. It has no effect on a program's answer."""
+    omission: str | None = None
+    """The part of the request that its FINISH omits, in words for the model: it goes back with them once. None: it is
+    determined, unless a program answers or `must_succeed` is false; empty: the FINISH counts."""
     cut: str = ""
     """The reason to send the answer back even if it parses: it is cut, too long or contradictory. For the model."""
     summarised: int = 0

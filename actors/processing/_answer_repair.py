@@ -29,6 +29,7 @@ UNDONE = (
 )
 
 
+OMITTED = "it says FINISH, but {omission}. Do what is missing; only if nothing is, say FINISH again"
 UNFOUNDED = "it says FINISH, and none of the actions so far succeeded ({failed})"
 UNFINISHED = "it says FINISH, and the last subtask, {request!r}, ended as {outcome}{why}"
 _INSTEAD = ": do what the request asks for in another way, or say FAIL with the reason in Comment"
@@ -42,8 +43,8 @@ class AnswerRepair:
     """The answers of one step that went back to the model.
 
     The model gets all reasons so far with each request. At most ``limits.repairs`` invalid answers go back. A FINISH
-    before any action, after failed ones only, or after a failed subtask goes back once more, and does not count as one
-    of them.
+    goes back once more, and does not count as one of them, if it comes before any action, after failed ones only or
+    after a failed subtask, or if it omits a part of the request.
     """
 
     def __init__(self, context: Context, run: Run) -> None:
@@ -80,7 +81,9 @@ class AnswerRepair:
             raise (FailedSubtaskError if self._insisted else InvalidAnswerError)(msg, self.reasons) from error
 
     def sends_back_finish(self, answer: ModelAnswer, decision: Decision, call_data: Mapping[str, Any]) -> bool:
-        """Send back a FINISH before any successful action; return whether it was.
+        """Send back a FINISH that nothing supports; return whether it was.
+
+        That is one before any successful action, or one that omits a part of the request: a model may insist on that.
 
         Raises:
             FailedSubtaskError: If the model insists on a FINISH after a failed subtask.
@@ -89,16 +92,21 @@ class AnswerRepair:
         meter, run = self._context.meter, self._run
         if not answer.offered or decision.status != AgentStatus.FINISH or decision.actions:
             return False
-        sent_back = _sent_back(run)
+        sent_back, acted = _sent_back(run), any(record.acted for record in run.records)
         kind, reason = _unfounded(run) if answer.must_succeed else _FOUNDED
         if kind is not None:
             if meter.sent_back or any(record.acted for record in run.records[: max(sent_back, default=0)]):
                 raise kind(reason, (*self.reasons, reason))
             reason += _INSTEAD
-        elif meter.sent_back or sent_back or any(record.acted for record in run.records):
+        elif meter.sent_back:
             return False
-        else:
+        elif not (sent_back or acted):
             reason = UNDONE
+        elif answer.omission and run.sent_back is None and not any(record.decision.omitted for record in run.records):
+            meter.omitted = True
+            reason = OMITTED.format(omission=answer.omission)
+        else:
+            return False
         meter.sent_back = True
         self._add(reason, call_data)
         return True
@@ -147,6 +155,10 @@ def _assigned(record: StepRecord) -> bool:
 
 
 def _sent_back(run: Run) -> list[int]:
-    """Return the number of steps before each FINISH that was sent back."""
-    earlier = [number for number, record in enumerate(run.records) if record.decision.sent_back]
+    """Return the number of steps before each FINISH that was sent back.
+
+    Those sent back for an omission are left out.
+    """
+    decisions = [record.decision for record in run.records]
+    earlier = [number for number, decision in enumerate(decisions) if decision.sent_back and not decision.omitted]
     return earlier if run.sent_back is None else [*earlier, run.sent_back]

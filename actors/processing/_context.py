@@ -39,7 +39,9 @@ class Meter:
     running: Command | None = None
     """The running command."""
     sent_back: bool = False
-    """Whether a FINISH was sent back because no action had run."""
+    """Whether a FINISH was sent back."""
+    omitted: bool = False
+    """Whether it was sent back because it omitted a part of the request."""
     seen: Observation | None = None
     """The observation taken at the start of the step."""
     limit: TimeLimit | None = None

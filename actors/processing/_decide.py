@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._model_call import call_model
+from callboard.actors.processing._omission import omission
 from callboard.config import READ_SKILL
 from callboard.messages import (
     AgentStatus,
@@ -66,6 +67,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             if answer.must_succeed and not (answer.program or answer.offered):
                 answer = answer.model_copy(update={"offered": request.statuses})
             answer = _checked(context, run, observation, answer, tools)
+            answer = _with_omission(context, run, observation, answer, tools)
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
@@ -88,7 +90,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         if repair.sends_back_finish(answer, decision, call_data):
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **call_data)
-        return decision.model_copy(update={"sent_back": True}) if context.meter.sent_back else decision
+        repaired = {"sent_back": context.meter.sent_back, "omitted": context.meter.omitted}
+        return decision.model_copy(update=repaired) if context.meter.sent_back else decision
 
 
 def _checked(context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools) -> ModelAnswer:
@@ -110,6 +113,24 @@ def _checked(context: Context, run: Run, observation: Observation, answer: Model
         return answer
     problem = context.services.output_types.problem(run.assign.task_id, schema, decision.result)
     return answer.model_copy(update={"cut": f"Result does not fit its schema: {problem}"}) if problem else answer
+
+
+def _with_omission(
+    context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools
+) -> ModelAnswer:
+    """Mark a FINISH that omits a part of the request.
+
+    The mark is journaled with the answer: a replay, and recovery on another observation, send back the same answers.
+    """
+    if answer.omission is not None or answer.program or answer.cut or not answer.must_succeed:
+        return answer
+    try:
+        decision = _decided(context, run, observation, answer, tools)
+    except InvalidAnswerError:
+        return answer
+    if decision.status != AgentStatus.FINISH or decision.actions:
+        return answer
+    return answer.model_copy(update={"omission": omission(run, observation, decision, is_operator=context.is_operator)})
 
 
 def _proposes(context: Context, run: Run) -> bool:
@@ -157,6 +178,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
         "program": answer.program,
         "offered": answer.offered,
         "must_succeed": answer.must_succeed,
+        "omission": answer.omission or "",
         "cut": answer.cut,
         "cost": None if answer.cost is None else usage.cost,
         "input_tokens": usage.input_tokens,

@@ -81,8 +81,8 @@ def main() -> int:
                 print("; ".join(cause.reason for cause in result.causes))
                 return 1
             (path,) = Path(name).glob("*.xlsx")
-            rows = openpyxl.load_workbook(path).active.values
-            print(f"{title}: {path.name}: {'; '.join(f'{row[0]} {row[1]}' for row in rows)}")
+            (sheet,) = openpyxl.load_workbook(path).worksheets
+            print(f"{title}: {path.name}: {'; '.join(f'{row[0]} {row[1]}' for row in sheet.values)}")
     return 0
 
 

@@ -95,7 +95,9 @@ class RecordedModel(Model):
             raise failure(self._run_folder.show(line.error), line.usage)
         answer = line.answer
         # no secrets even if a program gave it: the file may have been edited
-        changed = {"program": False, "must_succeed": answer.must_succeed and not answer.program}
+        changed: dict[str, object] = {"program": False, "must_succeed": answer.must_succeed and not answer.program}
+        if not line.finds_omissions:
+            changed["omission"] = ""
         return answer.model_copy(update={"content": self._run_folder.show(answer.content), **changed})
 
     def _next(self, sight: RequestDigest, who: str) -> Recorded:

@@ -41,6 +41,9 @@ class Recorded(Value):
     """The hash of the request as shown to the model."""
     request: tuple[str, ...] = ()
     """The request as readable lines, which are also compared for differences."""
+    finds_omissions: bool = False
+    """Whether a FINISH that omitted a part of the request went back; false in recordings of versions that believed it,
+    which are played back as they ran."""
     answer: ModelAnswer | None = None
     error: str = ""
     """The reason why there was no answer."""
@@ -151,6 +154,7 @@ class RecordingModel(Model):
                 model=self.name,
                 fingerprint=sight.fingerprint,
                 request=tuple(sight.digest()),
+                finds_omissions=True,
                 answer=None if answer is None else _written(answer, recording.run_folder),
                 error=recording.run_folder.hide(why),
                 timeout=isinstance(error, ModelTimeoutError),

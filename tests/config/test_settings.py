@@ -326,7 +326,9 @@ def test_an_unknown_variable_is_refused_with_the_nearest_known_one(monkeypatch, 
 
 @pytest.mark.parametrize("section", Settings.model_fields)
 def test_a_whole_section_can_be_given_as_json(monkeypatch, section):
-    monkeypatch.setenv(f"CALLBOARD_{section.upper()}", "[]" if section in {"agents", "check_programs"} else "{}")
+    monkeypatch.setenv(
+        f"CALLBOARD_{section.upper()}", "[]" if section in {"agents", "check_programs", "skills"} else "{}"
+    )
     assert Settings.load() == Settings()
 
 
