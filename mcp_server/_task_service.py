@@ -17,6 +17,7 @@ from callboard.mcp_server._caller_guard import MCP_PATH, CallerGuard
 from callboard.mcp_server._caller_tasks import CallerTasks
 from callboard.mcp_server._callers import LOCAL, Caller, Callers, TooManyRequestsError
 from callboard.mcp_server._elicited_answers import ElicitedAnswers
+from callboard.mcp_server._task_resources import TaskResources
 from callboard.mcp_server._task_tools import TaskTools
 from callboard.messages import SettingsError, reason_of
 from callboard.network import LOOPBACK, LoopbackServer, listening
@@ -74,6 +75,7 @@ def task_server(tasks: CallerTasks, callers: Callers, caller: Caller, *, counts_
         return caller
 
     TaskTools(tasks, caller_of, ElicitedAnswers(tasks)).add_to(server)
+    TaskResources(tasks, caller).add_to(server)
     return server
 
 
