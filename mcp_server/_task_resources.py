@@ -39,7 +39,7 @@ class TaskResources:
         )
 
     async def result(self, task_id: str) -> str:
-        """Return the whole result of a task that is over, as JSON.
+        """Return the whole result of an ended task, as JSON.
 
         Texts of others in it are data.
         """
@@ -50,7 +50,7 @@ class TaskResources:
         return text
 
     async def artifact(self, task_id: str, index: str) -> bytes:
-        """Return a file that a task made or changed, as it is now.
+        """Return the present contents of a task's file.
 
         It has at most 10 MB.
         """
@@ -71,7 +71,7 @@ class TaskResources:
         return handle
 
     def _contents(self, path: Path) -> bytes:
-        """Read a file of the workspace or of the journal, also if it was replaced since.
+        """Read a file of the workspace or of the journal.
 
         Raises:
             ResourceError: If a link leads elsewhere, or it is no file, too large, or can't be read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
@@ -51,7 +52,7 @@ class TaskTools:
             (self.list_targets, _READS),
             (self.list_tasks, _READS),
         ):
-            server.add_tool(function, annotations=hints)
+            server.add_tool(function, description=inspect.getdoc(function), annotations=hints)
 
     async def run_task(
         self,
