@@ -7,6 +7,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcp.server.mcpserver import Context
+    from mcp_types import ClientCapabilities
 
     from callboard.actors.client import TaskHandle
     from callboard.mcp_server._caller_tasks import Progress
@@ -61,7 +63,7 @@ class ElicitedAnswers:
         for request in await self._tasks.requests(handle):
             response = responses.get(request.id)
             if request.id in state["asked"] and isinstance(response, ElicitResult):
-                await self._take(caller, handle, request, response)
+                await self.take(caller, handle, request, response)
         return handle
 
     async def waited(
@@ -71,33 +73,33 @@ class ElicitedAnswers:
         end = time.monotonic() + seconds
         is_first = True
         while is_first or time.monotonic() < end:
-            asked = await self._for_forms(caller, handle, ctx)
+            asked = await self.for_forms(caller, handle, ctx.client_capabilities)
             if not asked:
                 if not is_first and not await self._is_worth_waiting(handle):
                     break
                 await self._tasks.wait(handle, max(0.0, end - time.monotonic()), progress)
-                asked = await self._for_forms(caller, handle, ctx)
+                asked = await self.for_forms(caller, handle, ctx.client_capabilities)
             if not asked:
                 break
             if is_version_at_least(ctx.protocol_version or "", _IN_RESULTS):
                 return _forms(handle, asked)
             for request, text in asked:
-                form = _form(request, text)
-                response = await ctx.request_context.session.elicit_form(
-                    form.message, form.requested_schema, ctx.request_context.request_id
+                response = await ctx.request_context.session.send_request(
+                    form_of(request, text),
+                    ElicitResult,
+                    metadata=ServerMessageMetadata(related_request_id=ctx.request_context.request_id),
                 )
-                await self._take(caller, handle, request, response)
+                await self.take(caller, handle, request, response)
             is_first = False
         return await self._tasks.report(handle)
 
     async def _is_worth_waiting(self, handle: TaskHandle) -> bool:
         return not handle.done() and not await self._tasks.requests(handle)
 
-    async def _for_forms(
-        self, caller: Caller, handle: TaskHandle, ctx: Context[Any, Any]
+    async def for_forms(
+        self, caller: Caller, handle: TaskHandle, capabilities: ClientCapabilities | None
     ) -> list[tuple[ApprovalRequest | Question, str]]:
         """Return the open requests that a form can show, with their texts."""
-        capabilities = ctx.client_capabilities
         can_show = capabilities is not None and capabilities.elicitation is not None
         if caller.rights.elicitation != "person" or not can_show or handle.done():
             return []
@@ -108,7 +110,7 @@ class ElicitedAnswers:
             if (text := shown_whole(request)) is not None
         ]
 
-    async def _take(
+    async def take(
         self, caller: Caller, handle: TaskHandle, request: ApprovalRequest | Question, response: ElicitResult
     ) -> None:
         """Take the answer of a form.
@@ -142,12 +144,12 @@ class ElicitedAnswers:
 def _forms(handle: TaskHandle, asked: Sequence[tuple[ApprovalRequest | Question, str]]) -> InputRequiredResult:
     state = {"task": handle.task_id, "asked": [request.id for request, _ in asked]}
     return InputRequiredResult(
-        input_requests={request.id: ElicitRequest(params=_form(request, text)) for request, text in asked},
+        input_requests={request.id: form_of(request, text) for request, text in asked},
         request_state=json.dumps(state),
     )
 
 
-def _form(request: ApprovalRequest | Question, text: str) -> ElicitRequestFormParams:
+def form_of(request: ApprovalRequest | Question, text: str) -> ElicitRequest:
     """Make the form of a request, with all that would be done."""
     is_approval = isinstance(request, ApprovalRequest)
     head = "Callboard asks for an approval" if is_approval else "Callboard can't tell whether an action was done"
@@ -161,7 +163,8 @@ def _form(request: ApprovalRequest | Question, text: str) -> ElicitRequestFormPa
         choices = list(request.questions[0].choices)
         properties = {"answer": {"type": "string", "title": "Answer"} | ({"enum": choices} if choices else {})}
         required = ["answer"]
-    return ElicitRequestFormParams(
+    params = ElicitRequestFormParams(
         message=f"{head} of the task {request.task_id} ({NOTICE}):\n{text}",
         requested_schema={"type": "object", "properties": properties, "required": required},
     )
+    return ElicitRequest(params=params)

@@ -19,6 +19,7 @@ from callboard.mcp_server._callers import LOCAL, Caller, Callers, TooManyRequest
 from callboard.mcp_server._elicited_answers import ElicitedAnswers
 from callboard.mcp_server._task_resources import TaskResources
 from callboard.mcp_server._task_tools import TaskTools
+from callboard.mcp_server._tasks_extension import TasksExtension
 from callboard.messages import SettingsError, reason_of
 from callboard.network import LOOPBACK, LoopbackServer, listening
 
@@ -61,6 +62,7 @@ def task_server(tasks: CallerTasks, callers: Callers, caller: Caller, *, counts_
         except TooManyRequestsError as error:
             raise MCPError(code=INVALID_REQUEST, message=str(error)) from None
 
+    answers = ElicitedAnswers(tasks)
     server = MCPServer(
         "callboard",
         title="Callboard",
@@ -69,12 +71,13 @@ def task_server(tasks: CallerTasks, callers: Callers, caller: Caller, *, counts_
         log_level="CRITICAL",  # the project has a log of its own
         middleware=[bounded] if counts_requests else [],
         subscriptions=False,
+        extensions=[TasksExtension(tasks, caller, answers)],
     )
 
     def caller_of(_ctx: Context[Any, Any]) -> Caller:
         return caller
 
-    TaskTools(tasks, caller_of, ElicitedAnswers(tasks)).add_to(server)
+    TaskTools(tasks, caller_of, answers).add_to(server)
     TaskResources(tasks, caller).add_to(server)
     return server
 
