@@ -1,4 +1,4 @@
-"""The Tasks extension of MCP: long calls of `run_task` become handles that a client polls."""
+"""The Tasks extension of MCP: handles for long calls of `run_task`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TaskUpdateParams(OneTaskParams):
 
 
 class TasksExtension(Extension):
-    """Serves the tasks of one caller to a client that names the extension.
+    """Serves one caller's tasks to clients that name the extension.
 
     A call of `run_task` that is not over in its `wait_seconds` gets a handle in place of a report.
     """
@@ -67,7 +67,7 @@ class TasksExtension(Extension):
     async def intercept_tool_call(
         self, params: CallToolRequestParams, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
-        """Return a handle in place of the report of a task that is not over."""
+        """Return a handle in place of an unfinished task's report."""
         result = await call_next(ctx)
         if params.name != "run_task" or not _is_named(ctx) or not isinstance(result, CallToolResult):
             return result
@@ -112,7 +112,7 @@ class TasksExtension(Extension):
     async def _state(self, handle: TaskHandle, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         """Return the fields of a task that all results share.
 
-        A task that failed has a result all the same: a report with its outcome.
+        A task that failed has a result, too: a report with its outcome.
         """
         forms = await self._forms(handle, ctx)
         report = await self._tasks.report(handle)
@@ -140,7 +140,7 @@ class TasksExtension(Extension):
         return state
 
     def _times(self, handle: TaskHandle) -> tuple[str, str]:
-        """Return the moments of the submission and of the last change, in ISO 8601."""
+        """Return the moments of submission and last change, in ISO 8601."""
         with JournalReader.open(self._tasks.journal, pictures=False) as reader:
             moments = [event.at for event in reader.events(handle.task_id)]
         moments = moments or [dt.datetime.now(dt.UTC).timestamp()]

@@ -60,33 +60,31 @@ def test_a_request_with_the_token_is_answered(ann):
     assert post(ann, bearer(ann))[0] == 200
 
 
-@pytest.mark.parametrize(
-    "word",
-    [None, "", "Bearer", "Bearer ", "Bearer x", f"Bearer callboard_{'a' * 43}", "Basic YW5uOg==", "Bearer \xff"],
-)
-def test_a_request_without_the_token_of_a_caller_is_refused(ann, word):
-    status, text, headers = post(ann, {} if word is None else {"authorization": word})
-    assert (status, "bearer token" in text, headers["www-authenticate"][:6]) == (401, True, "Bearer")
+def test_a_request_without_the_token_of_a_caller_is_refused(ann):
+    words = ["", "Bearer", "Bearer ", "Bearer x", f"Bearer callboard_{'a' * 43}", "Basic YW5uOg==", "Bearer \xff"]
+    for headers in ({}, *({"authorization": word} for word in words)):
+        status, text, answered = post(ann, headers)
+        assert (status, "bearer token" in text, answered["www-authenticate"][:6]) == (401, True, "Bearer"), headers
 
 
 def test_two_tokens_in_one_request_are_refused(ann):
     assert post(ann, [pair for name in ("ann", "bob") for pair in bearer(ann, name).items()])[0] == 401
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        pytest.param({"host": "evil.example"}, 421, id="rebinding"),
-        pytest.param({"host": "127.0.0.1:1"}, 421, id="another-port"),
-        pytest.param({"origin": "http://evil.example"}, 403, id="page"),
-        pytest.param({"origin": "null"}, 403, id="sandboxed-page"),
-        pytest.param({"origin": "http://127.0.0.1"}, 403, id="page-of-this-machine"),
-        pytest.param({"sec-fetch-site": "same-origin"}, 403, id="browser"),
-        pytest.param({"via": f"1.1 {AGENTS_PROXY}"}, 403, id="agents-browser"),
-    ],
-)
-def test_a_request_from_elsewhere_is_refused_with_a_token_too(ann, headers, status):
-    assert post(ann, {**bearer(ann), **headers})[0] == status
+ELSEWHERE = [
+    ({"host": "evil.example"}, 421),
+    ({"host": "127.0.0.1:1"}, 421),
+    ({"origin": "http://evil.example"}, 403),
+    ({"origin": "null"}, 403),
+    ({"origin": "http://127.0.0.1"}, 403),
+    ({"sec-fetch-site": "same-origin"}, 403),
+    ({"via": f"1.1 {AGENTS_PROXY}"}, 403),
+]
+
+
+def test_a_request_from_elsewhere_is_refused_with_a_token_too(ann):
+    for headers, status in ELSEWHERE:
+        assert post(ann, {**bearer(ann), **headers})[0] == status, headers
 
 
 def test_a_huge_body_is_refused(ann):

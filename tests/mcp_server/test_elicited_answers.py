@@ -42,17 +42,17 @@ async def test_a_person_approves_by_a_form(desk, mode):
     assert "caller ann, by a form" in str(answered[0].data)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(
-    "answer",
+    ("mode", "answer"),
     [
-        ElicitResult(action="decline"),
-        ElicitResult(action="cancel"),
-        ElicitResult(action="accept", content={"decision": "reject", "reason": "no"}),
-        ElicitResult(action="accept", content={}),
-        ElicitResult(action="decline", content={"decision": "approve"}),
+        ("auto", ElicitResult(action="decline")),
+        ("legacy", ElicitResult(action="decline")),
+        ("auto", ElicitResult(action="cancel")),
+        ("legacy", ElicitResult(action="accept", content={"decision": "reject", "reason": "no"})),
+        ("auto", ElicitResult(action="accept", content={})),
+        ("legacy", ElicitResult(action="decline", content={"decision": "approve"})),
     ],
-    ids=["decline", "cancel", "reject", "empty", "declined-approval"],
+    ids=["decline", "decline-legacy", "cancel", "reject", "empty", "declined-approval"],
 )
 async def test_any_other_answer_is_a_refusal(desk, mode, answer):
     opened = desk(PERSON, app=lambda _: append("x", "FINISH"), policy=RULES)
