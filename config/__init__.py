@@ -1,6 +1,7 @@
 """Typed settings with defaults, prompts, plug-ins, redaction, and the log."""
 
 from callboard.config._browser_settings import NetworkSettings
+from callboard.config._caller_settings import CallerRights, McpService
 from callboard.config._check_programs import all_check_programs
 from callboard.config._english import ENGLISH
 from callboard.config._fleet_settings import AcceptSettings, FleetSettings
@@ -10,6 +11,7 @@ from callboard.config._language import Language, current_language, speaking, ter
 from callboard.config._limits import BudgetSettings, DailyBudget, Limits
 from callboard.config._logging import EventLog, HostLog, LabelledEvent, log_line
 from callboard.config._mail_settings import ImapSettings, MailSettings, SmtpSettings
+from callboard.config._narrower_terms import least, matches, narrower
 from callboard.config._plugin_options import fitting_options, parameters_of
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, plugin_text
 from callboard.config._policy import DEFAULT_RULES, PolicySettings
@@ -69,6 +71,7 @@ __all__ = [
     "BlackboardSettings",
     "Budget",
     "BudgetSettings",
+    "CallerRights",
     "DailyBudget",
     "Desktop",
     "Documents",
@@ -85,6 +88,7 @@ __all__ = [
     "LogSettings",
     "MailSettings",
     "McpServer",
+    "McpService",
     "McpTool",
     "Models",
     "NetworkSettings",
@@ -120,6 +124,7 @@ __all__ = [
     "in_force",
     "in_url",
     "keys_of",
+    "least",
     "like_a_key",
     "load_prompts",
     "load_skills",
@@ -128,6 +133,8 @@ __all__ = [
     "make_plugin",
     "make_private",
     "masked",
+    "matches",
+    "narrower",
     "number_of",
     "open_own",
     "open_private",

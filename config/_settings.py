@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationE
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
 from callboard.config._browser_settings import BrowserSettings
+from callboard.config._caller_settings import McpService
 from callboard.config._fleet_settings import FleetSettings
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._mail_settings import MailSettings
@@ -122,6 +123,8 @@ class Settings(DocumentedFields, BaseSettings):
     names one without its distribution."""
     mcp_servers: McpServers = Field(default_factory=dict)
     """Third-party MCP servers, by name; the ecosystem's spelling `mcpServers` is accepted, too."""
+    mcp_server: McpService = McpService()
+    """Callboard as an MCP server, and the rights of its callers."""
     policy: Annotated[
         PolicySettings, BeforeValidator(as_rules, json_schema_input_type=PolicySettings | tuple[PolicyRule, ...])
     ] = PolicySettings()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import socket
-import threading
-import time
 from typing import TYPE_CHECKING
-
-import uvicorn
 
 from callboard.console._application import application
 from callboard.console._sign_in import SignIns, key_beside, new_key
 from callboard.messages import SettingsError, reason_of
+from callboard.network import LOOPBACK, LoopbackServer, listening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,13 +17,10 @@ if TYPE_CHECKING:
     from callboard.config import Language
     from callboard.supervisor import Supervisor
 
-HOST = "127.0.0.1"
+HOST = LOOPBACK
 PORT = 8437
 """The usual port."""
-_MOST_CONNECTIONS = 256
-"""The most connections at once; a request on a further one is answered with 503."""
-_START_SECONDS = 10.0
-_LOOK_SECONDS = 0.02
+_CONNECT_SECONDS = 10.0
 
 
 class ConsoleServer:
@@ -59,8 +52,12 @@ class ConsoleServer:
                 msg = f"the key of the console's sign-ins can't be kept: {reason_of(error)}"
                 raise SettingsError(msg) from error
             key = new_key()  # a journal that can only be read is shown, too; sign-ins end with the console
-        self._socket = _listening(port)
-        self.port: int = self._socket.getsockname()[1]
+        try:
+            listener = listening(port or 0, usual_port=PORT if port is None else None)
+        except OSError as error:
+            msg = f"the console can't use port {port} of {HOST} ({reason_of(error)}): name another one"
+            raise SettingsError(msg) from error
+        self.port: int = listener.getsockname()[1]
         self._sessions = SignIns(key, port=self.port)
         hosts = frozenset(f"{name}:{self.port}" for name in (HOST, "localhost"))
         console = application(
@@ -72,21 +69,7 @@ class ConsoleServer:
             user=getpass.getuser(),
             language=language,
         )
-        config = uvicorn.Config(
-            console,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=1,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, name="callboard-console", daemon=True)
-
-    def _run(self) -> None:
-        self._server.run(sockets=[self._socket])
+        self._server = LoopbackServer(console, listener, thread="callboard-console")
 
     def start(self) -> None:
         """Start to serve.
@@ -94,13 +77,11 @@ class ConsoleServer:
         Raises:
             SettingsError: If it does not start.
         """
-        self._thread.start()
-        end = time.monotonic() + _START_SECONDS
-        while not self._server.started:
-            if time.monotonic() > end or not self._thread.is_alive():
-                msg = f"the console did not start on {HOST}:{self.port}"
-                raise SettingsError(msg)
-            time.sleep(_LOOK_SECONDS)
+        try:
+            self._server.start()
+        except TimeoutError as error:
+            msg = f"the console did not start: {error}"
+            raise SettingsError(msg) from error
 
     def link(self) -> str:
         """Return a link that signs in once, within 10 minutes.
@@ -111,10 +92,7 @@ class ConsoleServer:
 
     def stop(self) -> None:
         """Stop to serve, and wait until it has ended."""
-        self._server.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join(_START_SECONDS)
-        self._socket.close()
+        self._server.stop()
 
 
 def new_link(journal: Path, port: int = PORT) -> str:
@@ -128,7 +106,7 @@ def new_link(journal: Path, port: int = PORT) -> str:
         SettingsError: If no program listens on the port, or the key of the sign-ins can't be read.
     """
     try:
-        socket.create_connection((HOST, port), _START_SECONDS).close()
+        socket.create_connection((HOST, port), _CONNECT_SECONDS).close()
         return _link(SignIns(key_beside(journal), port=port), port)
     except ConnectionRefusedError:
         msg = f"no console is open on port {port} of {HOST}: `callboard console` opens one"
@@ -140,25 +118,3 @@ def new_link(journal: Path, port: int = PORT) -> str:
 
 def _link(sessions: SignIns, port: int) -> str:
     return f"http://{HOST}:{port}/#{sessions.new_link()}"
-
-
-def _listening(port: int | None) -> socket.socket:
-    """Return a socket that listens on a port of this machine.
-
-    Raises:
-        SettingsError: If it is taken.
-    """
-    if port is None:
-        with contextlib.suppress(SettingsError):
-            return _listening(PORT)
-        return _listening(0)
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        msg = f"the console can't use port {port} of {HOST} ({reason_of(error)}): name another one"
-        raise SettingsError(msg) from error
-    return listener

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from callboard.messages import Check, TaskLimits, TermSection
+from callboard.config import least, matches, narrower
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from callboard.config import AcceptSettings, Settings
-    from callboard.messages import Task
+    from callboard.messages import Check, Task
 
 REFUSED = ("secrets", "session", "key", "deadline", "priority")
 """The terms of a task that another machine can't set here."""
 _ID = re.compile(r"r-[A-Za-z0-9]{1,60}")
-_TermsT = TypeVar("_TermsT", bound=TermSection)
 
 
 def narrowed(task: Task, sender: str, settings: Settings) -> Task:
@@ -46,11 +44,11 @@ def narrowed(task: Task, sender: str, settings: Settings) -> Task:
         msg = f"the task {task.id} sets {', '.join(terms)}, which only this machine sets"
         raise ValueError(msg)
     _check_checks(task, accept)
-    limits = _least(task.limits, accept.limits)
+    limits = least(task.limits, accept.limits)
     return task.model_copy(
         update={
-            "limits": _narrower(limits, settings),
-            "budget": _least(task.budget, accept.budget),
+            "limits": narrower(limits, settings),
+            "budget": least(task.budget, accept.budget),
             "may_change": tuple(_files_to_change(task, settings)),
             "labels": {"submitter": sender},
             **_models(task, accept),
@@ -127,28 +125,3 @@ def _files_to_change(task: Task, settings: Settings) -> Iterable[str]:
         is_accepted = matches(name, settings.fleet.accept.may_change)
         if is_accepted and ".." not in name.split("/") and (settings.path(workspace) / name).is_file():
             yield name
-
-
-def _least(first: _TermsT | None, second: _TermsT | None) -> _TermsT | None:
-    """Return the smaller one of each limit."""
-    if first is None or second is None:
-        return first or second
-    limits = {
-        name: min((value for value in (getattr(first, name), getattr(second, name)) if value is not None), default=None)
-        for name in type(first).model_fields
-    }
-    return first.model_copy(update=limits)
-
-
-def _narrower(limits: TaskLimits | None, settings: Settings) -> TaskLimits | None:
-    """Return limits, none larger than that of the settings."""
-    if limits is None:
-        return None
-    return _least(
-        limits, TaskLimits(**{name: getattr(settings.limits, name) for name, value in limits if value is not None})
-    )
-
-
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a name matches one of some patterns."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)

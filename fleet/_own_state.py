@@ -8,9 +8,9 @@ import importlib.metadata
 import time
 from typing import TYPE_CHECKING
 
+from callboard.config import matches
 from callboard.fleet._engine import Bucket, EngineAwayError
 from callboard.fleet._machines import TARGETS
-from callboard.fleet._narrowed_orders import matches
 from callboard.fleet._work_messages import BEAT_SECONDS, MachineState, MachineTargets, pack
 from callboard.messages import SettingsError
 

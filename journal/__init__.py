@@ -3,7 +3,7 @@
 A process that starts after a crash reads it to resume unfinished tasks.
 """
 
-from callboard.journal._artifacts import Artifacts, safe_name
+from callboard.journal._artifacts import Artifacts, artifacts_of, safe_name
 from callboard.journal._file import JournalFile
 from callboard.journal._file_journal import FileJournal
 from callboard.journal._journal import Journal, settle
@@ -29,6 +29,7 @@ __all__ = [
     "TaskLine",
     "TaskPage",
     "Versions",
+    "artifacts_of",
     "safe_name",
     "settle",
     "without_pictures",

@@ -43,7 +43,7 @@ from callboard.messages._blackboard import (
     entries_for,
     shown,
 )
-from callboard.messages._check_schemas import largest_pattern
+from callboard.messages._check_schemas import check_schema, largest_pattern, patterns_of
 from callboard.messages._checks import (
     MATCHERS,
     MOST_CHECKS,
@@ -382,6 +382,7 @@ __all__ = [
     "as_json",
     "check_depth",
     "check_expression",
+    "check_schema",
     "did_you_mean",
     "each_text",
     "encodable",
@@ -400,6 +401,7 @@ __all__ = [
     "one_line",
     "open_failures",
     "paired",
+    "patterns_of",
     "people_notes",
     "phases_of",
     "pointed_at",

@@ -1,7 +1,7 @@
-"""Rules for the hosts that pages may reach, and their proxy.
+"""Rules for the hosts of pages, their proxy, and servers on loopback.
 
-The proxy is imported at its first use: it needs the extra ``browser``. Nothing here imports other parts of the package,
-so that a program of its own starts in a moment.
+The proxy and the servers are imported at their first use: the proxy needs the extra ``browser``. Nothing here imports
+other parts of the package, so that a program of its own starts in a moment.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from callboard.network._proxy_credentials import AGENTS_PROXY, ProxyCredentials
 
 if TYPE_CHECKING:
     from callboard.network._context_proxy import ContextProxy
+    from callboard.network._loopback_server import LOOPBACK, LoopbackServer, listening
     from callboard.network._network_proxy import NetworkProxy, ProxyAccess, ProxyLimits
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "EVERY_HOST",
     "HTTPS_PORT",
     "HTTP_PORT",
+    "LOOPBACK",
     "ContextProxy",
     "HostRule",
+    "LoopbackServer",
     "NetworkProxy",
     "NetworkRules",
     "ProxyAccess",
@@ -29,6 +32,7 @@ __all__ = [
     "ProxyLimits",
     "Refusal",
     "canonical_host",
+    "listening",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package's
@@ -36,6 +40,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this pack
         __name__,
         {
             "callboard.network._context_proxy": ("ContextProxy",),
+            "callboard.network._loopback_server": ("LOOPBACK", "LoopbackServer", "listening"),
             "callboard.network._network_proxy": ("NetworkProxy", "ProxyAccess", "ProxyLimits"),
         },
     )

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         task_ids,
     )
     from callboard.terminal._manual import page_list, page_names, print_page
+    from callboard.terminal._mcp_command import mcp_settings, print_new_token, serve_mcp
     from callboard.terminal._people import Attendance, attendance
     from callboard.terminal._place import keep_inside, prepare
     from callboard.terminal._prepared_run import prepared, started
@@ -90,6 +91,7 @@ __all__ = [
     "keep_inside",
     "list_tasks",
     "list_tools",
+    "mcp_settings",
     "mistakes",
     "models_of",
     "named_journal",
@@ -103,6 +105,7 @@ __all__ = [
     "print_log",
     "print_machines",
     "print_new_link",
+    "print_new_token",
     "print_page",
     "print_result",
     "print_verdicts",
@@ -111,6 +114,7 @@ __all__ = [
     "resume_tasks",
     "run_set",
     "serve_fleet",
+    "serve_mcp",
     "set_up_fleet",
     "settings_at",
     "show_task",
@@ -168,6 +172,7 @@ _HOMES = {
         "task_ids",
     ),
     "callboard.terminal._manual": ("page_list", "page_names", "print_page"),
+    "callboard.terminal._mcp_command": ("mcp_settings", "print_new_token", "serve_mcp"),
     "callboard.terminal._people": ("Attendance", "attendance"),
     "callboard.terminal._place": ("keep_inside", "prepare"),
     "callboard.terminal._prepared_run": ("prepared", "started"),

@@ -764,6 +764,55 @@ def serve(
         parts.serve_fleet(parts.terminal(), path, changes | {"models": models_of(model or ())})
 
 
+@app.command("mcp")
+def mcp(
+    path: SettingsPlace = None,
+    *,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve all callers with a token over HTTP on 127.0.0.1, until Ctrl-C.")
+    ] = False,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="The port of --http; 0 for a free one.", show_default="8438"),
+    ] = None,
+    caller: Annotated[
+        str | None,
+        typer.Option(help="The caller over stdio, of mcp_server.callers in the settings.", show_default="local"),
+    ] = None,
+    new_token: Annotated[
+        bool,
+        typer.Option("--new-token", help="Print a token for a caller over HTTP and its lines of settings, and end."),
+    ] = False,
+    with_console: Annotated[
+        bool, typer.Option("--console/--no-console", help="Let people answer in the console in the browser.")
+    ] = True,
+    model: Model = None,
+    journal: JournalFile = None,
+    log: Log = False,
+    log_file: LogFile = None,
+) -> None:
+    """Serve other agents as an MCP server, over stdio or HTTP.
+
+    They give tasks, wait, and get verified results. Approvals stay with people: in
+    the console, whose link is on the standard error, and with --http in the terminal.
+
+    The journal keeps the tasks. When this command ends, unfinished ones are
+    suspended, and its next start resumes them.
+    """
+    if new_token:
+        parts.print_new_token(caller)
+        return
+    if http and caller is not None:
+        fail("--caller is for stdio; over HTTP, the token of a request says who calls")
+    if port is not None and not http:
+        fail("--port belongs to --http")
+    changes = _changes(parts.Attendance(), log_file, journal, log=log)
+    with mistakes():
+        settings = parts.mcp_settings(path, changes | {"models": models_of(model or ())})
+        console = parts.terminal(stderr=True)
+        parts.serve_mcp(console, settings, caller=caller, http=http, port=port, has_console=with_console)
+
+
 @app.command()
 def graph(
     agent: Annotated[AgentKind, typer.Argument(help="The kind of agent.", show_default=False)],

@@ -73,6 +73,21 @@ def console_of(supervisor: Supervisor, *, stays: bool) -> Iterator[None]:
         _print_link(server, console)  # the first one was used, or is too old by now
 
 
+@contextlib.contextmanager
+def console_beside(supervisor: Supervisor, console: Console) -> Iterator[int]:
+    """Show a supervisor's journal in the browser; yield the port.
+
+    The supervisor has a journal in a file.
+    """
+    server = _server(supervisor.settings.path(supervisor.settings.journal.path or ""), supervisor, None)
+    server.start()
+    try:
+        _print_link(server, console)
+        yield server.port
+    finally:
+        server.stop()
+
+
 def _server(journal: Path, supervisor: Supervisor | None, port: int | None) -> ConsoleServer:
     server: ConsoleServer = _part_of_console("ConsoleServer")(journal, supervisor, port=port)
     return server

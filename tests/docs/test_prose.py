@@ -36,6 +36,7 @@ SHORT = (
     "fleet/*.py",
     "history/*.py",
     "journal/*.py",
+    "mcp_server/*.py",
     "messages/**/*.py",
     "models/**/*.py",
     "network/*.py",

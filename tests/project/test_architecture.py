@@ -41,7 +41,7 @@ LAYERS = [
     {"fleet"},
     {"assembly"},
     {"supervisor"},
-    {"console"},
+    {"console", "mcp_server"},
     {"public"},
     {"terminal"},
     {"command line"},

@@ -1,0 +1,220 @@
+"""Tasks of callers: their arguments, narrowed by the callers' rights."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from callboard.config import matches, narrower
+from callboard.mcp_server._callers import LABEL
+from callboard.messages import Task, check_schema, did_you_mean, patterns_of, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.config import Settings
+    from callboard.mcp_server._callers import Caller
+    from callboard.messages import Check, Target
+    from callboard.messages import Reading as CheckReading
+
+_REQUEST_CHARACTERS = 20_000
+_MOST_DOCUMENTS = 50
+_MOST_CHECKS = 50
+_SCHEMA_CHARACTERS = 20_000
+_DOCUMENT_FORMS = ("cells", "table", "text", "chart", "file", "unchanged")
+_NAMED = 10
+"""The most targets that an error names."""
+
+
+class RefusedOrderError(ValueError):
+    """A caller may not give this task, or its arguments are wrong."""
+
+
+class Order(BaseModel):
+    """The arguments of a task, as a caller gives them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    request: str = Field(min_length=1, max_length=_REQUEST_CHARACTERS)
+    key: str | None = Field(default=None, min_length=1, max_length=100)
+    documents: tuple[str, ...] = Field(default=(), max_length=_MOST_DOCUMENTS)
+    target: str | None = Field(default=None, min_length=1, max_length=400)
+    checks: tuple[dict[str, JsonValue], ...] = Field(default=(), max_length=_MOST_CHECKS)
+    output_schema: dict[str, JsonValue] | None = None
+    may_change: tuple[str, ...] = Field(default=(), max_length=_MOST_DOCUMENTS)
+    dry_run: bool = False
+
+
+def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[Target]) -> Task:
+    """Make the task of an order, within the rights of its caller.
+
+    Its id and key are in the caller's own namespace, and its label names the caller.
+
+    Args:
+        order: The arguments.
+        caller: The caller.
+        settings: The settings of the server.
+        targets: The targets that are there now.
+
+    Raises:
+        RefusedOrderError: If the caller may not give it, or it is no task.
+    """
+    rights = caller.rights
+    own_targets = [target for target in targets if matches(target.id, rights.targets)]
+    for name in (*order.documents, *order.may_change):
+        _check_document(name, caller, settings)
+    for name in order.may_change:
+        if not matches(name, rights.may_change):
+            msg = f"{caller.name} may not overwrite {name} without an approval: leave it out of may_change"
+            raise RefusedOrderError(msg)
+    _check_schema(order)
+    fields: dict[str, Any] = {
+        "id": f"mcp-{caller.name}-{uuid.uuid4().hex[:16]}",
+        "request": _request(order),
+        "key": None if order.key is None else f"mcp:{caller.name}:{order.key}",
+        "target": _target(order, caller, own_targets),
+        "checks": order.checks,
+        "output_schema": order.output_schema,
+        "may_change": order.may_change,
+        "dry_run": order.dry_run,
+        "policy": rights.policy,
+        "budget": rights.budget,
+        "limits": narrower(rights.limits, settings),
+        "labels": {LABEL: caller.name},
+    }
+    try:
+        task = Task.model_validate(fields)
+    except ValidationError as error:
+        problems = "; ".join(_problem(problem) for problem in error.errors()[:_NAMED])
+        raise RefusedOrderError(problems) from None
+    for check in task.checks:
+        _check_check(check, caller, own_targets)
+    return task
+
+
+def _problem(problem: Any) -> str:
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def _request(order: Order) -> str:
+    if not order.documents or (len(order.documents) == 1 and order.documents[0] == order.target):
+        return order.request
+    return f"{order.request}\n\nDocuments: {', '.join(order.documents)}"
+
+
+def _target(order: Order, caller: Caller, own_targets: Sequence[Target]) -> str | None:
+    """Return the id of the order's target; without one a HostAgent chooses.
+
+    Raises:
+        RefusedOrderError: If the target is not the caller's, or it must name one.
+    """
+    offers_all = "*" in caller.rights.targets
+    name = order.target
+    if name is None and not offers_all and len(order.documents) == 1:
+        name = order.documents[0]
+    if name is None:
+        if not offers_all:
+            msg = f"name one target: {caller.name} has the targets {_listed(own_targets)}"
+            raise RefusedOrderError(msg)
+        return None
+    for target in own_targets:
+        if name in {target.id, target.name, target.address}:
+            return target.id
+    hint = did_you_mean(name, [target.id for target in own_targets], f"there are: {_listed(own_targets)}")
+    msg = f"there is no target {visible(name)!r}{hint}"
+    raise RefusedOrderError(msg)
+
+
+def _listed(targets: Sequence[Target]) -> str:
+    more = " …" if len(targets) > _NAMED else ""
+    return f"{', '.join(target.id for target in targets[:_NAMED]) or 'none'}{more}"
+
+
+def _check_document(name: str, caller: Caller, settings: Settings) -> None:
+    """Refuse a name that is no document of the caller's.
+
+    Raises:
+        RefusedOrderError: If it leads out of the workspace, also by a link, is no file, or is not the caller's.
+    """
+    unknown = f"there is no document {visible(name)!r}: name it by its path in the workspace"
+    workspace = settings.documents.workspace
+    path = PurePosixPath(name)
+    if workspace is None or not is_inside(name) or str(path) != name or not matches(name, caller.rights.targets):
+        raise RefusedOrderError(unknown)
+    folder = os.path.realpath(settings.path(workspace))
+    file = os.path.realpath(os.path.join(folder, name))  # noqa: PTH118 - realpath takes a text
+    if os.path.commonpath([folder, file]) != folder or not os.path.isfile(file):  # noqa: PTH113 - as above
+        raise RefusedOrderError(unknown)
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a path's words stay inside the workspace."""
+    is_plain = name.isprintable() and "\\" not in name and ":" not in name and not name.startswith(("/", "~"))
+    return bool(name) and is_plain and ".." not in name.split("/")
+
+
+def _check_schema(order: Order) -> None:
+    """Refuse a large or slow schema, and a quoted secret.
+
+    Raises:
+        RefusedOrderError: If it is.
+    """
+    text = json.dumps(order.output_schema)
+    if len(text) > _SCHEMA_CHARACTERS:
+        msg = f"output_schema: has {len(text)} characters of JSON, and the most are {_SCHEMA_CHARACTERS}"
+        raise RefusedOrderError(msg)
+    if order.output_schema is not None:
+        try:
+            check_schema(order.output_schema)
+        except ValueError as error:
+            msg = f"output_schema: {error}"
+            raise RefusedOrderError(msg) from None
+        if any(patterns_of(order.output_schema)):
+            msg = "output_schema: has a pattern, which a caller's schema may not: it could take for ever"
+            raise RefusedOrderError(msg)
+    if "${secret:" in text or "${secret:" in json.dumps(order.checks):
+        msg = "a caller's checks and schemas may not quote a secret"
+        raise RefusedOrderError(msg)
+
+
+def _check_check(check: Check, caller: Caller, own_targets: Sequence[Target]) -> None:
+    """Refuse a check that reads others' targets, or runs something.
+
+    Raises:
+        RefusedOrderError: If it does.
+    """
+    if not caller.rights.checks:
+        msg = f"{caller.name} may have no checks (mcp_server.callers)"
+        raise RefusedOrderError(msg)
+    reason = _refusal(check, caller, own_targets)
+    if not reason and check.same_as is not None:
+        reason = _refusal(check.same_as, caller, own_targets)
+    if reason:
+        msg = f"the check {check.title!r}: {reason}"
+        raise RefusedOrderError(msg)
+
+
+def _refusal(reading: CheckReading, caller: Caller, own_targets: Sequence[Target]) -> str:
+    """Return the reason against a reading; empty without one."""
+    form = reading.form
+    if form in {"program", "command"}:
+        return f"`{form}` runs something, which a caller's checks may not"
+    known_names = {name for target in own_targets for name in (target.id, target.name, target.address)}
+    if form == "tool" and reading.target not in known_names:
+        return "`tool` needs a `target` of the caller's"
+    if "*" in caller.rights.targets:
+        return ""
+    if form in _DOCUMENT_FORMS:
+        value = getattr(reading, form)
+        names = [name.partition("!")[0] for name in ((value,) if isinstance(value, str) else value)]
+        others = [name for name in names if not matches(name, caller.rights.targets)]
+        return f"{others[0]} is not the caller's" if others else ""
+    if form == "control" and reading.control is not None:
+        return "" if reading.control.target in known_names else f"{reading.control.target} is not the caller's"
+    return "" if form in {"tool", "downloaded"} else f"`{form}` reads more than the targets of the caller"

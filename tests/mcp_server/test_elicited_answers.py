@@ -1,0 +1,110 @@
+"""Approvals by forms, for callers whose client shows them to a person."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mcp import MCPError
+from mcp_types import ElicitResult
+
+from support import ASK, FINISH, append
+
+RUN = {"request": "write it", "target": "memo:one", "wait_seconds": 50}
+PERSON = {"ann": {"elicitation": "person"}}
+RULES = [{"verdict": "approve", "tool": "append"}]
+
+
+def person(forms, *answers):
+    """Make a callback that answers forms in order, and keeps them."""
+
+    async def answer(_context, form):
+        forms.append(form)
+        return answers[len(forms) - 1]
+
+    return answer
+
+
+ACCEPT = ElicitResult(action="accept", content={"decision": "approve"})
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_person_approves_by_a_form(desk, mode):
+    forms = []
+    opened = desk(PERSON, app=[append("x", "FINISH")], policy=RULES)
+    async with opened.client("ann", mode=mode, elicitation_callback=person(forms, ACCEPT)) as client:
+        report = (await client.call_tool("run_task", RUN)).structured_content
+    assert (report["outcome"], report["actions"]) == ("finished", 1)
+    assert 'append on memo:one at field-1: {"control_id": "field-1", "text": "x"}' in forms[0].message
+    answered = [
+        event for event in opened.supervisor.handle(report["task_id"]).events() if event.name == "approval.answered"
+    ]
+    assert "caller ann, by a form" in str(answered[0].data)
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer"),
+    [
+        ("auto", ElicitResult(action="decline")),
+        ("legacy", ElicitResult(action="decline")),
+        ("auto", ElicitResult(action="cancel")),
+        ("legacy", ElicitResult(action="accept", content={"decision": "reject", "reason": "no"})),
+        ("auto", ElicitResult(action="accept", content={})),
+        ("legacy", ElicitResult(action="decline", content={"decision": "approve"})),
+    ],
+    ids=["decline", "decline-legacy", "cancel", "reject", "empty", "declined-approval"],
+)
+async def test_any_other_answer_is_a_refusal(desk, mode, answer):
+    opened = desk(PERSON, app=lambda _: append("x", "FINISH"), policy=RULES)
+    async with opened.client("ann", mode=mode, elicitation_callback=person([], answer)) as client:
+        report = (await client.call_tool("run_task", RUN)).structured_content
+    assert (report["outcome"], report["actions"]) == ("rejected", 0)
+
+
+async def test_a_request_too_long_for_a_form_is_left_to_the_console(desk):
+    forms = []
+    opened = desk(PERSON, app=lambda _: append("x" * 5_000), policy=RULES)
+    async with opened.client("ann", elicitation_callback=person(forms)) as client:
+        report = (await client.call_tool("run_task", RUN)).structured_content
+    assert (report["waiting_for"][0]["kind"], forms) == ("approval", [])
+
+
+async def test_a_client_without_forms_is_told_who_is_waited_for(desk):
+    opened = desk(PERSON, app=lambda _: append("x"), policy=RULES)
+    async with opened.client("ann") as client:
+        report = (await client.call_tool("run_task", RUN)).structured_content
+    assert "a person: at the front desk" in report["waiting_for"][0]["answered_by"]
+
+
+async def test_a_question_is_no_form(desk):
+    forms = []
+    opened = desk(PERSON, app=[ASK, FINISH], policy=RULES)
+    async with opened.client("ann", elicitation_callback=person(forms)) as client:
+        report = (await client.call_tool("run_task", RUN)).structured_content
+    assert (report["waiting_for"][0]["kind"], forms) == ("question", [])
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_person_approves_by_a_form_over_http(served, mode):
+    forms = []
+    opened = served(PERSON, app=[append("x", "FINISH")], policy=RULES)
+    async with opened.client("ann", mode=mode, elicitation_callback=person(forms, ACCEPT)) as client:
+        report = (await client.call_tool("run_task", RUN)).structured_content
+    assert (report["outcome"], len(forms)) == ("finished", 1)
+
+
+@pytest.mark.parametrize("callers", [{"ann": {}}, PERSON], ids=["no-right", "person"])
+async def test_an_answer_without_a_form_approves_nothing(desk, callers):
+    opened = desk(callers, app=lambda _: append("x"), policy=RULES)
+    async with opened.client("ann", mode="2026-07-28") as client:
+        report = (await client.call_tool("run_task", RUN)).structured_content
+        task_id, request_id = report["task_id"], report["waiting_for"][0]["id"]
+        state = json.dumps({"task": task_id, "asked": [request_id]})
+        with pytest.raises(MCPError, match=r"request_?[sS]tate"):
+            await client.call_tool(
+                "wait_for_task", {"task_id": task_id}, input_responses={request_id: ACCEPT}, request_state=state
+            )
+        await client.call_tool(
+            "wait_for_task", {"task_id": task_id, "wait_seconds": 0}, input_responses={request_id: ACCEPT}
+        )
+    assert [request.id for request in opened.supervisor.status().approvals] == [request_id]

@@ -1,0 +1,97 @@
+"""The command `mcp`, as a client or a person starts it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+import yaml
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+import callboard
+from callboard.mcp_server import hash_of, new_token
+from support import PATIENCE, command_line
+
+EXAMPLE = Path(callboard.__file__).parent / "examples" / "sales_report"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Copy an example."""
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "sales"))
+
+
+def started(folder, *options, stdin=subprocess.DEVNULL):
+    """Start the command, with its output as text."""
+    command = [sys.executable, "-m", "callboard", "mcp", str(folder), *options]
+    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def line_with(process, word):
+    """Read lines of the standard error up to one with a word."""
+    for line in process.stderr:
+        if word in line:
+            return line
+    raise AssertionError(word)
+
+
+async def test_http_serves_until_ctrl_c_and_links_the_console(folder):
+    token = new_token()
+    with (folder / "callboard.yaml").open("a") as file:
+        yaml.safe_dump({"mcp_server": {"callers": {"ann": {"token": hash_of(token)}}}}, file)
+    with started(folder, "--http", "--port", "0") as process:
+        assert "http://127.0.0.1:" in line_with(process, "the console:")
+        url = re.search(r"http://\S+/mcp", line_with(process, "callers reach"))[0]
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            result = await client.call_tool("run_task", {"request": "Extract the sales table"})
+            assert result.structured_content["outcome"] == "finished"
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output) == (0, ""), errors
+
+
+def test_stdio_ends_by_sigterm_without_output(folder):
+    with started(folder, stdin=subprocess.PIPE) as process:
+        line_with(process, "for you alone")
+        process.terminate()
+        assert process.wait(PATIENCE) != 0
+        assert process.stdout.read() == ""
+
+
+def test_a_new_token_is_printed_with_its_settings():
+    result = command_line("mcp", "--new-token", "--caller", "ann")
+    token = re.search(r"callboard_\S{43}", result.stdout)[0]
+    settings = yaml.safe_load(result.stdout.split("for the settings:\n")[1])
+    assert settings == {"mcp_server": {"callers": {"ann": {"token": hash_of(token)}}}}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--http", "--caller", "ann"], "--caller is for stdio"),
+        (["--port", "1"], "--port belongs to --http"),
+        (["--caller", "an", "--no-console"], "mcp_server.callers has no caller 'an'"),
+        (["--http", "--no-console"], "no caller has a token"),
+    ],
+)
+def test_mistakes_are_named(folder, options, reason):
+    result = command_line("mcp", str(folder), *options)
+    assert result.exit_code == 2
+    assert reason in result.stderr
+
+
+def test_a_journal_is_required(tmp_path):
+    (tmp_path / "callboard.yaml").write_text("documents: {workspace: .}\n")
+    result = command_line("mcp", str(tmp_path))
+    assert result.exit_code == 2
+    assert "journal.path is not set" in result.stderr
