@@ -206,10 +206,8 @@ def _refusal(reading: CheckReading, caller: Caller, own_targets: Sequence[Target
     if form in {"program", "command"}:
         return f"`{form}` runs something, which a caller's checks may not"
     known_names = {name for target in own_targets for name in (target.id, target.name, target.address)}
-    if form == "tool" and reading.target not in known_names:
-        return "`tool` needs a `target` of the caller's"
     if "*" in caller.rights.targets:
-        return ""
+        return "" if form != "tool" or reading.target in known_names else "`tool` needs a `target` of the caller's"
     if form in _DOCUMENT_FORMS:
         value = getattr(reading, form)
         names = [name.partition("!")[0] for name in ((value,) if isinstance(value, str) else value)]
@@ -217,4 +215,4 @@ def _refusal(reading: CheckReading, caller: Caller, own_targets: Sequence[Target
         return f"{others[0]} is not the caller's" if others else ""
     if form == "control" and reading.control is not None:
         return "" if reading.control.target in known_names else f"{reading.control.target} is not the caller's"
-    return "" if form in {"tool", "downloaded"} else f"`{form}` reads more than the targets of the caller"
+    return "" if form == "downloaded" else f"`{form}` reads more than the targets of the caller"

@@ -92,6 +92,7 @@ FOREIGN = [
     {"unchanged": ["sub/costs.csv", "prices.csv"]},
     {"only": ["sub/costs.csv"]},
     {"page": {"url": "*"}},
+    {"tool": "read", "target": "sub/costs.csv", "equals": ""},
     {"control": {"target": "prices.csv", "name": "a"}, "exists": True},
     {"text": "sub/costs.csv", "same_as": {"text": "prices.csv"}},
 ]
