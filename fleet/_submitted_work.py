@@ -28,6 +28,7 @@ from callboard.fleet._submitted_task import (
 from callboard.fleet._sweep import SubtaskIds, Sweep
 from callboard.fleet._task_files import sent_by
 from callboard.fleet._work_messages import (
+    BEAT_SECONDS,
     RequestsOfTask,
     TaskSignals,
     WorkOrder,
@@ -65,8 +66,8 @@ if TYPE_CHECKING:
     from callboard.fleet._task_files import TaskFiles
     from callboard.messages import Assign, RequestExpired
 
-_LOOK_SECONDS = 1.0
-"""The interval at which work that waits on one machine is offered to another."""
+_LOOK_SECONDS = BEAT_SECONDS
+"""The interval at which work that waits on one machine is offered to another: their states come no sooner."""
 _TELL_SECONDS = 2.0
 """The longest that the end of work that is given up waits until the engine has its cancel."""
 
