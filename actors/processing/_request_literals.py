@@ -14,6 +14,8 @@ MOST_LITERALS = 20
 """The number of literals of a request that count, the first ones."""
 MOST_CHARACTERS = 8000
 """The length of the beginning of a request that is searched."""
+_MOST_SPANS = 200
+"""The number of places that may be literals, since each one is judged by its clause."""
 
 _ENDINGS = (
     "csv|tsv|xlsx|xlsm|xls|ods|docx|doc|odt|rtf|pptx|ppt|odp|pdf|txt|md|html?|json|ya?ml|xml|eml|ics|vcf|zip|log|"
@@ -27,8 +29,9 @@ _CELL = re.compile(
 _NO_CELL = re.compile(r"Q[1-4]|H[12]|A[3-5]")
 """Quarters, halves of a year and sizes of paper."""
 _QUOTED = re.compile(
-    r"(?<!\w)\"(?P<straight>[^\"\n]+)\"(?!\w)|“(?P<english>[^”\n]+)”|„(?P<german>[^“”\n]+)[“”]|«(?P<french>[^»\n]+)»"
-    r"|(?<![\w)])['\u2018](?P<single>[^'\u2019\n]+)['\u2019](?!\w)|`[^`]+`"
+    r"(?<!\w)\"(?P<straight>[^\"\n]{1,400})\"(?!\w)|“(?P<english>[^”\n]{1,400})”|„(?P<german>[^“”\n]{1,400})[“”]"
+    r"|«(?P<french>[^»\n]{1,400})»"
+    r"|(?<![\w)])['\u2018](?P<single>[^'\u2019\n]{1,400})['\u2019](?!\w)|`[^`]{1,400}`"
 )
 """A text in backticks is code, and no literal."""
 _SAID = re.compile(
@@ -120,9 +123,10 @@ def request_literals(request: str) -> tuple[RequestLiteral, ...]:
     request = request[:MOST_CHARACTERS]
     plain = _QUOTED.sub(_blank, request)
     spans = [*_quoted(request), *_named(plain)]
+    first_spans = sorted(spans, key=lambda span: span[1])[:_MOST_SPANS]
     literals = [
         RequestLiteral(kind, request[start:end].strip().rstrip(",.;:!?"))
-        for kind, start, end in sorted(spans, key=lambda span: span[1])
+        for kind, start, end in first_spans
         if _counts(kind, plain, start, end)
     ]
     return tuple(dict.fromkeys(literals))[:MOST_LITERALS]

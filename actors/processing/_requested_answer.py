@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+_MOST_CHARACTERS = 8000
+"""The length of the longest request that is judged: one with more is no plain question."""
 _LONGEST_REPORT = 120
 _SIZE_OF_DATA = re.compile(r"\d+ (?:rows|items), the first ")
 """The beginning of what a short prompt shows of data, which small models copy."""
@@ -49,13 +51,13 @@ class AnswerNeed(StrEnum):
 def answer_need(request: str) -> AnswerNeed:
     """Return the answer that a request needs.
 
-    A request that asks for a change, too, needs none.
+    A request that asks for a change, too, needs none, and a very long one.
 
     Example:
         >>> answer_need("How much does the stove cost?").value, answer_need("Read the table of the revenue").value
         ('words', 'data')
     """
-    if _CHANGE.search(request):
+    if len(request) > _MOST_CHARACTERS or _CHANGE.search(request):
         return AnswerNeed.NOTHING
     if _QUESTION.search(request):
         return AnswerNeed.WORDS

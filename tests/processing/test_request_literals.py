@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard.actors.processing._request_literals import MOST_LITERALS, request_literals
+from callboard.actors.processing._requested_answer import AnswerNeed, answer_need
 
 
 def texts(request):
@@ -87,3 +88,11 @@ def test_exception_counts_for_its_own_clause():
 def test_literals_are_unique_and_limited():
     assert texts('Write "a" and "a"') == ["a"]
     assert len(texts(" ".join(f'"text {number}"' for number in range(50)))) == MOST_LITERALS
+
+
+@pytest.mark.parametrize("unit", ['"a" ', "add: 1, ", "“", "save ", "what ", "? ", "and ", "to 1 ", "a.b", "'a"])
+def test_hostile_request_is_searched_in_bounded_time(unit):
+    """A request of a subtask comes from a model, and the search is on the event loop."""
+    text = unit * 100_000
+    assert len(request_literals(text)) <= MOST_LITERALS
+    assert answer_need(text) is AnswerNeed.NOTHING
