@@ -17,6 +17,7 @@ from callboard.surfaces.documents._tables import has_header, listed, nearest, sa
 from callboard.surfaces.documents.word import (
     find_all,
     header_of,
+    heading_text,
     section_of,
     style_of,
     text_of,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _LABEL = re.compile(r"\w+\s+[\w.\-]*\d[\w.\-]*\s*[:.\u2013\u2014-]?\s+(?P<text>.+)", re.DOTALL)
 """A caption that begins with a label and a number, such as ``Table 2: Revenue``."""
 _NUMBERED = re.compile(r"\s*SEQ\s", re.IGNORECASE)
-_ATX = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*")
+_ATX = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t](?P<text>.*))?")
 _SETEXT = re.compile(r" {0,3}(?P<marks>=+|-+)[ \t]*")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
 _NO_TEXT = re.compile(r"[ \t]*|(?: {4}|\t| {0,3}(?:[-+*>]|[0-9]{1,9}[.)])(?:\s|$)).*")
@@ -153,7 +154,7 @@ def _markdown_headings(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
         elif fence:
             paragraph = number + 1
         elif match := _ATX.fullmatch(line):
-            headings.append((number, number + 1, len(match["marks"]), match["text"] or ""))
+            headings.append((number, number + 1, len(match["marks"]), heading_text(match["text"] or "")))
             paragraph = number + 1
         elif paragraph < number and (match := _SETEXT.fullmatch(line)):
             text = " ".join(lines[paragraph:number])

@@ -2,7 +2,7 @@
 
 from callboard.surfaces.documents.word._document import Block, WordFile, visible_text
 from callboard.surfaces.documents.word._document_tables import grid_of
-from callboard.surfaces.documents.word._marked_text import marked_document
+from callboard.surfaces.documents.word._marked_text import heading_text, marked_document
 from callboard.surfaces.documents.word._outline import find_all, header_of, outline
 from callboard.surfaces.documents.word._paragraph_styles import style_of
 from callboard.surfaces.documents.word._unseen_parts import unseen_parts
@@ -15,6 +15,7 @@ __all__ = [
     "find_all",
     "grid_of",
     "header_of",
+    "heading_text",
     "marked_document",
     "outline",
     "section_of",

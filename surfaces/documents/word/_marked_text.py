@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._tables import Cell
 
 _LARGEST = 50_000_000
-_HEADING = re.compile(r"(?P<marks>#{1,6}) +(?P<text>.*?)(?: +#+)? *")
+_HEADING = re.compile(r"(?P<marks>#{1,6}) (?P<text>.*)")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+•]|[0-9]{1,3}[.)])[ \t]+(?P<text>.+)")
 _RULE = re.compile(r" {0,3}([-*_])(?: *\1){2,} *")
 _ROW = re.compile(r" {0,3}\|(?P<cells>.+)\| *")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _UNDER_HEADER = re.compile(r" {0,3}\|(?: *:?-+:? *\|)+ *")
-_BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", re.DOTALL)
+_BOLD = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))+)(?<=\S)\*\*")
+"""It looks no further than the next mark: a text of many marks takes no longer than others."""
 _DEEPEST = 9
 
 
@@ -46,7 +47,7 @@ def marked_document(text: str, header: list[str], rows: list[list[Cell]]) -> byt
     file = WordFile.load(Snapshot("new.docx", Path("new.docx"), empty_document(), "", 0.0, 0o600), _LARGEST)
     for lines in _blocks(clean(text)):
         if heading := _HEADING.fullmatch(lines[0]):
-            _add_paragraph(file, heading["text"], file.styles.heading(len(heading["marks"])))
+            _add_paragraph(file, heading_text(heading["text"]), file.styles.heading(len(heading["marks"])))
         elif item := _ITEM.fullmatch(lines[0]):
             _add_item(file, item, lines[1:])
         elif _ROW.fullmatch(lines[0]):
@@ -61,6 +62,13 @@ def marked_document(text: str, header: list[str], rows: list[list[Cell]]) -> byt
     if header or rows:
         _add_table(file, header, rows)
     return file.to_bytes()
+
+
+def heading_text(text: str) -> str:
+    """Return the words of a heading, without the marks that may close it."""
+    text = text.strip(" \t")
+    words = text.rstrip("#")
+    return text if words and words[-1] not in " \t" else words.rstrip(" \t")
 
 
 def _blocks(text: str) -> Iterator[list[str]]:

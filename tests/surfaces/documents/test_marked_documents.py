@@ -114,3 +114,20 @@ def test_wrong_contents_are_refused(workspace: Path, call: Call, arguments: dict
     with pytest.raises(ToolError, match=reason):
         call("create_document", **arguments)
     assert [(path.name, path.read_bytes()) for path in workspace.iterdir()] == [("here.pdf", b"mine")]
+
+
+@pytest.mark.parametrize(
+    "text", ["# x" + " " * 190_000 + "y", "**a " * 45_000, "x" + "*" * 190_000], ids=["heading", "open", "stars"]
+)
+def test_texts_of_many_marks_are_read_in_linear_time(workspace: Path, call: Call, text: str) -> None:
+    call("create_document", path="many.docx", text=text)  # it took minutes, in which nothing else could run
+    words = "".join(paragraph.text for paragraph in docx.Document(str(workspace / "many.docx")).paragraphs)
+    assert words.strip() == text.removeprefix("# ").strip()
+
+
+def test_an_open_mark_leaves_later_bold_words_alone(workspace: Path, call: Call) -> None:
+    call("create_document", path="open.docx", text="# C#\n\n2 ** 3 and **a *b* c** and **d")
+    paragraphs = docx.Document(str(workspace / "open.docx")).paragraphs
+    heading, text = [paragraph for paragraph in paragraphs if paragraph.text]
+    assert heading.text == "C#"
+    assert [run.text for run in text.runs if run.bold] == ["a *b* c"]

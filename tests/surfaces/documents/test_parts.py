@@ -788,3 +788,10 @@ def test_a_reading_has_a_limit_of_cells(book: Path, read: Call, monkeypatch: pyt
     monkeypatch.setattr(_workbook_parts, "_MOST_CELLS", 4)
     with pytest.raises(ToolError, match="Sales!A1:C2 has 6 cells; at most 4"):
         read("cells", "book.xlsx!Sales!A1:C2")
+
+
+def test_headings_of_many_spaces_are_read_in_linear_time(workspace: Path, read: Call) -> None:
+    spaces = " " * 400_000  # they took minutes
+    (workspace / "a.md").write_text(f"# x{spaces}y\n\none\n\n##\t# Two ##\t\n\ntwo\n\n# C#\n\nthree\n")
+    assert read("text", "a.md!# Two") == "two"
+    assert read("text", "a.md!C#") == "three"
