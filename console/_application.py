@@ -24,6 +24,7 @@ from callboard.console._event_feed import event_feed
 from callboard.console._guard import SIGN_IN_PATH, Guard, cookies_of, mounted_at, person_of
 from callboard.console._pages import STATIC, Pages, number_in
 from callboard.console._sign_in import SESSION_SECONDS, SignIns, key_beside
+from callboard.console._task_view import UNREADABLE
 from callboard.messages import CallboardError, NotWaitingError, SettingsError, UnknownTaskError
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from callboard.supervisor import Supervisor
 
 _log = HostLog()
-_UNREADABLE = (ArithmeticError, LookupError, TypeError, ValueError)
-"""The errors of facts that no version of this program writes."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_BODY = 100_000
 """The largest body of a request, in bytes: an answer to a question."""
@@ -342,7 +341,7 @@ async def _rendered(render: Callable[[], str], limiter: anyio.CapacityLimiter | 
         return HTMLResponse(await anyio.to_thread.run_sync(render, limiter=limiter))
     except CallboardError:
         raise
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         _log.warning("the journal has facts that can't be shown", exc_info=error)
         return PlainTextResponse(text("unreadable"), 409)
 

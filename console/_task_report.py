@@ -14,11 +14,11 @@ from markupsafe import Markup
 
 from callboard.config import current_language, speaking, text
 from callboard.console._file_changes import file_changes
-from callboard.console._task_view import task_view
+from callboard.console._task_view import UNREADABLE, task_view
 from callboard.console._templates import shown, templates
 from callboard.history import cut, history_of, plain
 from callboard.journal import JournalReader, Versions
-from callboard.messages import UnknownTaskError
+from callboard.messages import CallboardError, JournalError, UnknownTaskError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,9 +62,20 @@ def report(
 
     Raises:
         UnknownTaskError: If the journal does not have the task.
-        JournalError: If the journal can't be read.
+        JournalError: If the journal can't be read, or has facts of the task that can't be shown.
     """
-    with speaking(language or current_language()), JournalReader.open(journal, pictures=False) as reader:
+    try:
+        with speaking(language or current_language()):
+            return _report(journal, task_id, markdown=markdown, picture_megabytes=picture_megabytes)
+    except CallboardError:
+        raise
+    except UNREADABLE as error:
+        msg = f"has facts of {task_id} that can't be shown: {type(error).__name__}: {reason_of(error)}"
+        raise JournalError(journal, msg) from error
+
+
+def _report(journal: Path, task_id: str, *, markdown: bool, picture_megabytes: float) -> str:
+    with JournalReader.open(journal, pictures=False) as reader:
         history = history_of(reader.rows(task_id))
         if history is None:
             raise UnknownTaskError(task_id)

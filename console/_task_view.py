@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from callboard.history import Entry, Line, TaskHistory
     from callboard.messages import Action, CommandResult, StepRecord, Timestamp
 
+UNREADABLE = (ArithmeticError, LookupError, TypeError, ValueError)
+"""The errors of facts that no version of this program writes."""
 MOST_ENTRIES = 200
 """The most entries of a task that a page shows; the latest are shown, and the earlier ones by pages of their own."""
 

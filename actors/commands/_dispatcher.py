@@ -26,6 +26,8 @@ from callboard.messages import (
 from callboard.surfaces import EffectGuard, InDoubtError, ToolError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from callboard.actors.commands._toolbox import Tools
     from callboard.actors.runtime import Clock, EventStream, Lease
     from callboard.surfaces import CallKeeper
@@ -51,17 +53,21 @@ class Dispatcher:
         keeper: CallKeeper | None = None,
         *,
         redacted: bool = True,
+        written: Sequence[str] = (),
     ) -> CommandResult:
         """Run one command. Errors are reported in its result.
 
         `keeper` receives the tool's progress and questions during the call. With `redacted=False`, secrets stand in the
-        returned result: the caller compares it, and redacts what it keeps.
+        returned result: the caller compares it, and redacts what it keeps. `written` are new files that the command
+        made before a crash; its result lists them, too.
 
         Raises:
             LeaseVoidError: If the tool failed after it was told that the supervisor stops. The stop may be the cause,
                 so the failure does not count: the next process settles whether the command was done.
         """
         guard = EffectGuard(lease, command, keeper, lambda: self._tell_late(command, lease))
+        guard.artifacts.extend(written)
+        guard.new_artifacts.extend(written)
         result = await self._run(command, tools, lease, guard)
         if guard.saw_stop and result.status is ResultStatus.FAILURE:
             self.report(command, lease, stopped(command, guard))

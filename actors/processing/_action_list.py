@@ -35,7 +35,7 @@ from callboard.messages import (
 from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from callboard.actors.commands import BoundTool, Facts, Ruling
     from callboard.actors.processing._context import Context
@@ -84,6 +84,8 @@ class ActionList:
     """Whether the actions were held and belong to the decision of an earlier step."""
     latest_fingerprint: str = ""
     """The fingerprint of the latest look before the actions; empty if that is `observation`."""
+    written: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The files that a repeated call made before a crash, by the call's id."""
     confirms: bool = False
     """Whether the model wants an approval, in a dry run."""
     results: list[CommandResult] = field(default_factory=list)
@@ -288,7 +290,8 @@ class ActionList:
             await write_intent(context, self.run, intent)
         context.meter.amounts["commands"] += 1
         keeper = CallRecord(context, self.run, command)  # even a repeatable call may change its own control
-        result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper)
+        written = self.written.get(command.call_id, ())
+        result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper, written=written)
         context.note(self.run, result, lazy=True)
         context.meter.ran.append((result, command.parameters))
         context.meter.running = None

@@ -53,15 +53,17 @@ async def resume_step(context: Context, run: Run, new_observation: Observation) 
         DoubtError: If the outcome stays unknown and the settings let the run fail in that case.
     """
     decided, unfinished = acted_on(run), run.unfinished or Unfinished()
-    unchanged = False
+    unchanged, written = False, dict[str, tuple[str, ...]]()
     if (doubt := unfinished.doubt) is not None:
         probe = unfinished.probe or await _probe(context, run, new_observation, unfinished, doubt)
         context.tell(EventName.COMMAND_IN_DOUBT, run, tool=doubt.tool, call=doubt.call_id, probe=probe.value)
         if probe is Probe.UNKNOWN:
             return _ask(context, doubt)
         unchanged = probe is Probe.BEGUN or (probe is Probe.DONE and unfinished.probe is None)
+        new_files = await _new_files(context, run, unfinished, doubt, probe)
+        written = {doubt.call_id: new_files}
         if probe is Probe.DONE:
-            done = _was_done(unfinished, doubt)
+            done = _was_done(unfinished, doubt, new_files)
             context.note(run, done, lazy=True)
             context.meter.amounts["commands"] += 1
             context.meter.ran.append((done, done.arguments))
@@ -77,6 +79,7 @@ async def resume_step(context: Context, run: Run, new_observation: Observation) 
         resumed=decided.resumed,
         latest_fingerprint=new_observation.fingerprint,
         results=list(unfinished.results),
+        written=written,
     )
     if unfinished.results and unfinished.results[-1].status not in {ResultStatus.SUCCESS, ResultStatus.DRY_RUN}:
         return actions.after_failure()
@@ -150,6 +153,21 @@ async def _probe(
     return await tool.probe(intent, unfinished.foreseen, fingerprint)
 
 
+async def _new_files(
+    context: Context, run: Run, unfinished: Unfinished, doubt: Intent, probe: Probe
+) -> tuple[str, ...]:
+    """List the files that a call made before crashes, in order.
+
+    A call that makes several files may be repeated because the last one is missing. Each of the others is probed alone.
+    """
+    tool = context.services.toolbox.actions(context.kind, run.assign.target).get(doubt.tool)
+    if tool is None:
+        return ()
+    notes = unfinished.earlier if probe is Probe.DONE else (*unfinished.earlier, *unfinished.foreseen)
+    new_notes = {note.path: note for note in notes if not note.before}
+    return tuple([path for path, note in new_notes.items() if await tool.probe(doubt, (note,), "") is Probe.DONE])
+
+
 def _ask(context: Context, intent: Intent) -> Doubt:
     settings = context.services.settings
     what = f"{intent.tool} may have been done before a crash, or not; the surface does not tell"
@@ -160,8 +178,11 @@ def _ask(context: Context, intent: Intent) -> Doubt:
     return Doubt(intent.call_id, AskedQuestion(text=text, choices=(WAS_DONE, WAS_NOT_DONE, STOP)))
 
 
-def _was_done(unfinished: Unfinished, intent: Intent) -> CommandResult:
-    """Build the result of an action that ran before a crash."""
+def _was_done(unfinished: Unfinished, intent: Intent, new_files: tuple[str, ...]) -> CommandResult:
+    """Build the result of an action that ran before a crash.
+
+    `new_files` are those that it had made before earlier crashes.
+    """
     foreseen = unfinished.foreseen[-1].answer if unfinished.foreseen else None
     return CommandResult(
         call_id=intent.call_id,
@@ -169,6 +190,6 @@ def _was_done(unfinished: Unfinished, intent: Intent) -> CommandResult:
         status=ResultStatus.SUCCESS,
         effect=Effect.ONCE,  # other effects leave no intent, unless a file was foreseen
         value=foreseen if foreseen is not None else "it was done before a crash, and its answer is lost",
-        artifacts=tuple(note.path for note in unfinished.foreseen),
-        made=tuple(note.path for note in unfinished.foreseen if not note.before),
+        artifacts=tuple(dict.fromkeys((*new_files, *(note.path for note in unfinished.foreseen)))),
+        made=tuple(dict.fromkeys((*new_files, *(note.path for note in unfinished.foreseen if not note.before)))),
     )

@@ -321,6 +321,7 @@ class RecordedDispatcher(Dispatcher):
         keeper: CallKeeper | None = None,
         *,
         redacted: bool = True,
+        written: Sequence[str] = (),
     ) -> CommandResult:
         """Return the result; a pause that came meanwhile holds the remaining actions."""
         result = self._tape.result(command.call_id, command.tool)

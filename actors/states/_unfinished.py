@@ -34,6 +34,8 @@ class Unfinished:
     """The intent of the action in doubt: it was about to run, and its result is unknown."""
     foreseen: tuple[Foreseen, ...] = ()
     """The writes that the action in doubt announced."""
+    earlier: tuple[Foreseen, ...] = ()
+    """The writes that it announced before the crashes after which it was repeated."""
     probe: Probe | None = None
     """A person's answer about the action in doubt."""
     known: Intent | None = None
@@ -114,9 +116,11 @@ class Unfinished:
                 return replace(self, decided=message)
             case Intent():
                 intent = self.intent
+                earlier: tuple[Foreseen, ...] = ()
                 if intent is not None and intent.call_id == message.call_id:  # a resumed call keeps its notes
                     message = message.model_copy(update={"noted": intent.noted})
-                return replace(self, intent=message, foreseen=(), probe=None)
+                    earlier = (*self.earlier, *self.foreseen)
+                return replace(self, intent=message, foreseen=(), earlier=earlier, probe=None)
             case Noted():
                 return self._with_note(message)
             case Foreseen():
@@ -125,7 +129,14 @@ class Unfinished:
                 known_intent, wrote = self._known(message)
                 results = (*self.results, message)
                 return replace(
-                    self, results=results, intent=None, foreseen=(), probe=None, known=known_intent, wrote=wrote
+                    self,
+                    results=results,
+                    intent=None,
+                    foreseen=(),
+                    earlier=(),
+                    probe=None,
+                    known=known_intent,
+                    wrote=wrote,
                 )
 
     def _with_note(self, note: Noted) -> Unfinished:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from callboard.surfaces import current_call
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import plain_environment
+from callboard.surfaces.documents._hidden_sheets import without_hidden_areas
 from callboard.surfaces.documents._office import OLE
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ class LibreOffice:
     ) -> list[bytes | None]:
         """Convert files, and return them as LibreOffice saves them, with computed formulas.
 
-        A file that it can't read, or that begins otherwise than files of its format, is None.
+        A file that it can't read, or that begins otherwise than files of its format, is None. A PDF of an ``.xlsx``
+        file leaves out its hidden sheets.
 
         Args:
             files: The files, all of one format.
@@ -183,6 +185,8 @@ class LibreOffice:
             _check(until)
         try:
             readable = {number: file for number, file in enumerate(files) if file.startswith(first_bytes)}
+            if (suffix, to) == (".xlsx", "pdf"):
+                readable = {number: without_hidden_areas(file) for number, file in readable.items()}
             outputs = self._convert_files(list(readable.values()), suffix, output_filter, until) if readable else []
         except BaseException:
             self._end()

@@ -14,6 +14,7 @@ from callboard.messages import Effect, Target
 from callboard.surfaces import run_process
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import plain_environment
+from callboard.surfaces.documents._hidden_sheets import without_hidden_areas
 from callboard.surfaces.documents._libre_office import (
     LIBRE_OFFICE,
     LibreOffice,
@@ -226,5 +227,5 @@ def _write_source(home: Path, snapshot: Snapshot) -> Path:
     user.mkdir(parents=True)
     (user / "registrymodifications.xcu").write_text(profile(), encoding="utf-8")
     source = home / f"document{snapshot.suffix}"
-    source.write_bytes(snapshot.data)
+    source.write_bytes(without_hidden_areas(snapshot.data) if snapshot.root == "excel" else snapshot.data)
     return source

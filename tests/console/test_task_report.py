@@ -7,6 +7,7 @@ import io
 import os
 import random
 import re
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from callboard import Settings, Supervisor, Task
 from callboard.console import report
 from callboard.errors import UnknownTaskError
 from callboard.journal import JournalFile, Row
-from callboard.messages import Cause, Outcome, TaskResult
+from callboard.messages import Cause, JournalError, Outcome, TaskResult
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, append, command_line, lone, wait_for
 
@@ -254,3 +255,19 @@ def test_report_needs_jinja_alone(missing, message, ran, journal, tmp_path):
         check=False,
     )
     assert done.stdout.strip().endswith(message)
+
+
+def test_report_of_facts_that_no_version_writes_is_refused(journal):
+    settings = Settings.load(journal={"path": journal})
+    server = MemoryServer(MemoryServer.window())
+    with Supervisor.start(settings, models={"app": steps(2)}, servers=[server]) as supervisor:
+        supervisor.submit(lone(id="t-1")).result(PATIENCE)
+    with contextlib.closing(sqlite3.connect(journal)) as database, database:
+        changed = database.execute(
+            "UPDATE rows SET body = replace(body, '\"target\"', '\"t\"') WHERE body LIKE '%\"source\"%'"
+        )
+        assert changed.rowcount
+    with pytest.raises(JournalError, match=r"has facts of t-1 that can't be shown: KeyError"):
+        report(journal, "t-1")
+    with pytest.raises(UnknownTaskError):
+        report(journal, "t-2")

@@ -180,6 +180,29 @@ async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
     assert here.surface.probed[0][1] == foreseen
 
 
+async def test_repeated_call_lists_the_files_that_it_made_before_the_crash(left):
+    notes = [Foreseen(call_id="t~1.1.0", path=path, after="1") for path in ("one.txt", "two.txt", "three.txt")]
+    here, run = left(
+        actions=[action("a"), action("b")], intent=intent(), foreseen=(*notes[1:], NOTE), earlier=(notes[0],)
+    )
+    here.surface.probe = lambda _target, _intent, foreseen, fingerprint: (
+        Probe.DONE if [note.path for note in foreseen] in (["one.txt"], ["two.txt"]) else Probe.NOT_DONE
+    )
+    returned = await here.pipeline.process_recovered(run)
+    assert [(result.artifacts, result.made) for result in returned.record.results] == [
+        (("one.txt", "two.txt"), ("one.txt", "two.txt")),
+        ((), ()),
+    ]
+
+
+async def test_finished_repetition_lists_the_files_of_both_calls(left):
+    earlier = (Foreseen(call_id="t~1.1.0", path="one.txt", after="1"),)
+    foreseen = (Foreseen(call_id="t~1.1.0", path="two.txt", after="1"),)
+    here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen, earlier=earlier)
+    returned = await here.pipeline.process_recovered(run)
+    assert [result.made for result in returned.record.results] == [("one.txt", "two.txt")]
+
+
 async def test_finished_action_answers_as_its_surface_foresaw(left):
     foreseen = (Foreseen(call_id="t~1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)

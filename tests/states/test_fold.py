@@ -483,7 +483,7 @@ def test_the_next_intent_is_another_doubt():
 def test_repeated_intent_replaces_the_first():
     again = INTENT.model_copy(update={"fingerprint": "anew"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (again, 2))
-    assert run.unfinished == Unfinished(decided=DECIDED, intent=again)
+    assert run.unfinished == Unfinished(decided=DECIDED, intent=again, earlier=(FORESEEN,))
 
 
 def test_repeated_intent_keeps_the_notes_of_its_call():

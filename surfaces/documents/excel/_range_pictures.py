@@ -51,12 +51,7 @@ def pdf_of_cells(document: str, file: ExcelFile, drawn: TouchedCells) -> bytes:
 
 
 def _show_only(file: ExcelFile, sheet: Sheet) -> None:
-    """Hide all other sheets.
-
-    Their print areas are dropped, because LibreOffice prints those of hidden sheets, too.
-    """
-    for element in [element for name, scope, element in file.names() if name in _PRINT_NAMES and scope is not sheet]:
-        element.getparent().remove(element)
+    """Hide all other sheets."""
     root = file.package.edit(file.part)
     for entry in root.iterfind(f"{q('sheets')}/{q('sheet')}"):
         entry.set("state", "hidden")
