@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _STYLE = "Table Grid"
 _WIDTH = 9026
 """Of the text on a page of A4 with usual margins, in twentieths of a point."""
+_MOST_COLUMNS = 63
+"""The most columns of a table that Word opens."""
 _HEADER_LOOKS = tuple(
     qn(f"w:{name}") for name in ("tblHeader", "cnfStyle", "b", "bCs", "caps", "smallCaps", "color", "shd", "highlight")
 )
@@ -158,8 +160,11 @@ def make_table(file: WordFile, header: list[str], rows: list[list[Cell]], style:
     The header row is bold and repeated on each page.
 
     Raises:
-        ToolError: If the document has no such table style.
+        ToolError: If the document has no such table style, or the table has more columns than Word takes.
     """
+    if len(header or rows[0]) > _MOST_COLUMNS:
+        msg = f"a table of Word has at most {_MOST_COLUMNS} columns, and this one has {len(header or rows[0])}"
+        raise ToolError(msg)
     style_id = file.styles.find("table", style) if style else file.styles.has("table", _STYLE)
     lines: list[list[Cell]] = [[*header], *rows] if header else rows
     table = CT_Tbl.new_tbl(len(lines), len(lines[0]), Twips(_text_width(file)))

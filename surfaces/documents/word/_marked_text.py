@@ -65,7 +65,7 @@ def marked_document(text: str, header: list[str], rows: list[list[Cell]]) -> byt
 
 
 def heading_text(text: str) -> str:
-    """Return the words of a heading, without the marks that may close it."""
+    """Return a heading without the marks that may close it."""
     text = text.strip(" \t")
     words = text.rstrip("#")
     return text if words and words[-1] not in " \t" else words.rstrip(" \t")

@@ -329,6 +329,7 @@ def test_a_document_is_saved_under_another_name(sales: Path, call: Call, surface
         ("insert_heading", {"text": "\n"}, "text is empty"),
         ("insert_paragraph", {"text": "x", "style": "Nothing"}, "no paragraph style"),
         ("insert_paragraph", {"text": "bell\x07"}, "can't hold"),
+        ("insert_table", {"header": [], "rows": [["b"] * 64]}, "at most 63 columns, and this one has 64"),
         ("insert_table", {"header": ["a"], "rows": [["b", "c"]]}, "1 cells, but each row has 2: give 2 titles"),
         ("insert_table", {"header": [], "rows": []}, "no cells"),
         ("insert_table", {"header": ["a"], "rows": [["b"]], "style": "Nothing"}, "no table style"),
