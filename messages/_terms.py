@@ -110,6 +110,8 @@ class TaskLimits(TermSection):
     """The approximate size of a prompt's history, in tokens."""
     observation_tokens: int | None = Field(default=None, ge=200)
     """The approximate size of a prompt's observation, in tokens."""
+    skill_tokens: int | None = Field(default=None, ge=200)
+    """The approximate size of a prompt's texts of skills, in tokens."""
     command_seconds: Span | None = None
     """The longest that one action's tool call may take; a look at a surface has the settings' limit."""
     question_seconds: Span | None = None

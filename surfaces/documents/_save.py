@@ -140,7 +140,8 @@ def read_for_copy(
     new = PurePosixPath(path).suffix.lower()
     suffixes = tuple(dict.fromkeys((snapshot.suffix, *others)))
     if new not in suffixes:
-        msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(suffixes)} file"
+        listed = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if len(suffixes) > 1 else suffixes[0]
+        msg = f"{path!r} is refused: {document!r} can only be saved as another {listed} file"
         raise ToolError(msg)
     if only_pictures and not is_picture(path):
         msg = f"{path!r} is refused: pages, cells and width are for pictures; a {new} file is saved whole"

@@ -128,7 +128,7 @@ def test_macros_are_kept_byte_for_byte(workspace: Path, call: Call) -> None:
 
 def test_macros_are_not_saved_where_none_belong(workspace: Path, call: Call) -> None:
     path = with_macros(workspace)
-    with pytest.raises(ToolError, match=r"can only be saved as another \.xlsm or \.pdf file"):
+    with pytest.raises(ToolError, match=r"can only be saved as another \.xlsm, \.pdf, \.png, \.jpg or \.jpeg file"):
         call("save_as", path.name, path="copy.xlsx")
     with pytest.raises(ToolError, match="a new workbook has no macros"):
         call("create_document", path="new.xlsm")
