@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING
 import docx
 import openpyxl
 
+from benchmarks.document_tasks import server
 from callboard import EventName, Settings, Supervisor, Task
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "local_llm"))
 
-from server import serving  # noqa: E402 - a file of the tests, not a package
-from weights import WEIGHTS  # noqa: E402 - as above
+from weights import WEIGHTS  # noqa: E402 - a file of the tests, not a package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from callboard import TaskHandle
 
@@ -276,16 +276,6 @@ def _is_right(task: OfficeTask, folder: Path, result: str) -> bool:
         return task.check(folder, result)
     except (OSError, KeyError, IndexError, ValueError):
         return False
-
-
-@contextlib.contextmanager
-def server(url: str | None, model: str) -> Iterator[str]:
-    """Use a server that runs, or run one."""
-    if url is not None:
-        yield url
-        return
-    with serving(WEIGHTS[model].path, word_threads=2) as own_url:
-        yield own_url
 
 
 def main() -> None:
