@@ -156,6 +156,7 @@ class TaskHandle(Generic[OutputT]):
 
     async def _awaited(self) -> TaskResult[Any]:
         future = asyncio.wrap_future(self._done)
+        future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # if this wait is cancelled
         while not (await asyncio.wait({future}, timeout=_UNSEEN_SECONDS))[0]:
             self._tell_unseen()
         return future.result()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -93,3 +95,43 @@ def test_program_that_attends_to_requests_is_not_warned(supervisor, caplog, atte
     assert told(caplog) == []
     for end in ends:
         end()
+
+
+CANCELLED_WAIT = """
+import asyncio, sys, threading
+
+from callboard import Settings, Supervisor, Task
+from callboard.testing import MemoryServer
+
+release = threading.Event()
+
+
+def app(request):
+    release.wait(60)
+    return {"Status": "FINISH"}
+
+
+async def main():
+    settings = Settings.load(journal={"path": sys.argv[1]})
+    surface = MemoryServer(MemoryServer.window("one"))
+    supervisor = Supervisor.start(settings, servers=[surface], models={"app": app})
+    handle = supervisor.submit(Task(request="x", target="memo:one"))
+    try:
+        await asyncio.wait_for(handle, 0.1)
+    except TimeoutError:
+        print("cancelled")
+    await asyncio.to_thread(supervisor.stop)
+    release.set()
+    await asyncio.sleep(0.1)
+
+
+asyncio.run(main())
+"""
+
+
+def test_wait_that_was_cancelled_leaves_no_error_behind(tmp_path):
+    """The supervisor stops later, and the task may have no result then; a program's end tells of lost errors."""
+    command = [sys.executable, "-c", CANCELLED_WAIT, str(tmp_path / "journal.db")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout == "cancelled\n"
+    assert "never retrieved" not in done.stderr
