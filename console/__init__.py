@@ -23,7 +23,7 @@ __all__ = ["ConsoleServer", "Language", "app", "new_link", "report"]
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "callboard.config": ("Language"),
+        "callboard.config": ("Language",),
         "callboard.console._application": ("app",),
         "callboard.console._server": ("ConsoleServer", "new_link"),
         "callboard.console._task_report": ("report",),

@@ -35,15 +35,17 @@ class OwnFiles:
         """Note a write that a task is about to do."""
         with self._lock:
             files = self._files.setdefault(task_id, {})
-            own = files.pop(note.path, None)
-            was_own = own is not None and own.digest == note.before and own.removed_by in {"", note.call_id}
+            file = files.pop(note.path, None)
+            was_own = file is not None and file.digest == note.before and file.removed_by in {"", note.call_id}
             if note.after and (was_own or not note.before):
                 files[note.path] = _OwnFile(note.after)
             elif was_own:
                 files[note.path] = _OwnFile(note.before, removed_by=note.call_id)
             if not note.after:  # a folder's files move with it
                 folder = f"{note.path}{os.sep}"
-                self._files[task_id] = {path: file for path, file in files.items() if not path.startswith(folder)}
+                self._files[task_id] = {
+                    path: own_file for path, own_file in files.items() if not path.startswith(folder)
+                }
 
     def digest(self, task_id: str, path: str, call_id: str) -> str:
         """Return the digest in which a task left its own file.
@@ -51,8 +53,8 @@ class OwnFiles:
         Empty if the file is not its own. A call that a crash interrupted finds the file that it was about to remove.
         """
         with self._lock:
-            own = self._files.get(task_id, {}).get(path)
-        return own.digest if own is not None and own.removed_by in {"", call_id} else ""
+            file = self._files.get(task_id, {}).get(path)
+        return file.digest if file is not None and file.removed_by in {"", call_id} else ""
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""

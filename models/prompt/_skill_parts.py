@@ -78,9 +78,9 @@ def _section(texts: dict[str, str], room: int) -> Iterator[str]:
     parts: list[str] = []
     for title, text in texts.items():
         is_whole = not parts or len(text) <= room
-        shown = cut(text, max(room, 0)) if is_whole else f"(there is no room for it: {READ_SKILL} shows it again)"
-        parts.append(f"### {title}\n\n{shown}")
-        room -= len(shown)
+        entry = cut(text, max(room, 0)) if is_whole else f"(there is no room for it: {READ_SKILL} shows it again)"
+        parts.append(f"### {title}\n\n{entry}")
+        room -= len(entry)
     yield "## Skills that you have read"
     yield from reversed(parts)
 

@@ -1,4 +1,4 @@
-"""Checks of the tasks whose FINISH may go back: untouched files fail, and answers and edits pass."""
+"""The checks of the tasks for small models."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ def test_file_of_an_earlier_task_of_the_conversation_asks(start, settings):
 @pytest.mark.parametrize("rules", ["policy", "task"])
 def test_rules_about_deletions_still_ask(run, workspace, rules):
     rule = {"verdict": "approve", "hazards": ["deletes"], "reason": "ask me"}
-    given = {"policy": [rule]} if rules == "policy" else {"task": Task(request="x", policy=[rule])}
-    handle = run(MAKE, DELETE, FINISH, **given)
+    terms = {"policy": [rule]} if rules == "policy" else {"task": Task(request="x", policy=[rule])}
+    handle = run(MAKE, DELETE, FINISH, **terms)
     assert handle.result(PATIENCE).outcome is Outcome.REJECTED
     assert deletions(handle) == [("approve", "ask me (delete_file deletes)")]
 

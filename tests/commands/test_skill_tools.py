@@ -22,7 +22,7 @@ WHOLE = {"skill": "house-style", "text": "Sign with Ada.", "files": ["names.md"]
 
 @pytest.fixture
 def style(tmp_path):
-    """The folder of a skill with one file that can be read, and one that is too large."""
+    """Make a skill with a readable file and a large one."""
     folder = tmp_path / "house-style"
     folder.mkdir()
     (folder / "SKILL.md").write_text(f"{FRONT}Sign with Ada.", encoding="utf-8")

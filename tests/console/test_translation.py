@@ -1,4 +1,4 @@
-"""Pages and reports in another language: each text that is no data is one of the translation."""
+"""Pages and reports in another language."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def unmarked(shown: str) -> str:
 
 
 def words_in(shown: str) -> list[str]:
-    """List the words that are neither a text of the translation, nor a name of a state, nor made data."""
+    """List the words that were not translated, without names of states."""
     return re.findall(r"[^\W\d_]{2,}", re.sub(r"zq\d+|\b[A-Z_]{4,}\b", " ", unmarked(shown)))
 
 
@@ -259,7 +259,7 @@ class Shown(HTMLParser):
 
 
 def strings_in(value: Any) -> set[str]:
-    """List the texts of a message, at any depth; the words of fixed lists are none of them."""
+    """List the texts of a message, without those of enumerations."""
     match value:
         case BaseModel():
             return set().union(*(strings_in(getattr(value, name)) for name in type(value).model_fields))
@@ -282,8 +282,8 @@ TERMS = {
 
 def found_words(shown: list[str], data: set[str]) -> list[str]:
     """List the words on a page that are neither of the translation nor of the data."""
-    known = sorted((words for words in data if re.search(r"\w{2}", words)), key=len, reverse=True)
-    pattern = re.compile("|".join(rf"(?<!\w){re.escape(words)}(?!\w)" for words in known if words not in TERMS))
+    texts = sorted((words for words in data if re.search(r"\w{2}", words)), key=len, reverse=True)
+    pattern = re.compile("|".join(rf"(?<!\w){re.escape(words)}(?!\w)" for words in texts if words not in TERMS))
     return [rest for part in shown if words_in(rest := pattern.sub(" ", unmarked(part)))]
 
 

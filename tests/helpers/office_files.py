@@ -72,12 +72,12 @@ def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
         b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(body), body),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
     ]
-    made, places = b"%PDF-1.4\n", []
+    content, offsets = b"%PDF-1.4\n", []
     for number, part in enumerate(parts, 1):
-        places.append(len(made))
-        made += b"%d 0 obj\n%s\nendobj\n" % (number, part)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    return made + b"xref\n0 6\n0000000000 65535 f \n%strailer\n<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
+        offsets.append(len(content))
+        content += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    return content + b"xref\n0 6\n0000000000 65535 f \n%strailer\n<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
         table,
-        len(made),
+        len(content),
     )

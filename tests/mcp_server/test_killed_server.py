@@ -1,4 +1,4 @@
-"""Servers over stdio that are killed, and clients that try again: nothing is lost, and nothing done twice."""
+"""Servers over stdio that are killed, and clients that call again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def server_of(folder):
 
 
 async def run(folder, kill_after=None):
-    """Start a server and run the task; kill the server after some seconds, if it is not over."""
+    """Run the task on a new server, which is killed after some seconds."""
 
     async def kill():
         await asyncio.sleep(kill_after)
@@ -61,9 +61,12 @@ async def run(folder, kill_after=None):
 
 
 async def survives(tmp_path, seed):
-    """Kill the server at a random moment of a new task, and return the final report and the tasks of the journal.
+    """Kill the server at a random moment of a new task.
 
     A task that is over before the kill does not count: another one begins in a folder of its own.
+
+    Returns:
+        The final report, and the tasks of the journal.
     """
     moments = random.Random(seed)  # noqa: S311 - no secret
     for number in range(20):

@@ -1,4 +1,4 @@
-"""The texts that pages show are in one file: read from the source of modules, templates and the script."""
+"""The texts of pages are in one file."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ TEMPLATES = sorted((CONSOLE / "templates").iterdir())
 
 
 def literals_of(template: Path) -> str:
-    """Give the text of a template without its tags, values and attributes that people do not read."""
+    """Give the text of a template that people read."""
     source = "".join(
         value if kind == "data" else "\0"
         for _, kind, value in Environment().lex(template.read_text(encoding="utf-8"))  # noqa: S701 - it is not rendered

@@ -56,7 +56,7 @@ def letter(workspace: Path) -> Path:
 
 @pytest.fixture
 def book(workspace: Path) -> Path:
-    """Write a workbook with a blue block, a chart, a print area, headers, and a hidden sheet."""
+    """Write a workbook with a chart, a print area and a hidden sheet."""
     need_office(".xlsx")
     book = openpyxl.Workbook()
     sheet = book.active
