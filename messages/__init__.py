@@ -142,6 +142,18 @@ from callboard.messages._person import (
 )
 from callboard.messages._plan_order import has_order, numbers_before
 from callboard.messages._remote_work import MachineName, RemoteEnded, TaskOrigin
+from callboard.messages._routine import (
+    ExpectedResult,
+    RecordedControl,
+    RecordedRun,
+    Routine,
+    RoutineAction,
+    RoutineAssignment,
+    RoutineLoop,
+    RoutineParameter,
+    RoutineStep,
+    RoutineSubtask,
+)
 from callboard.messages._status import (
     CrashedAgent,
     DailyUsage,
@@ -267,6 +279,7 @@ __all__ = [
     "Effect",
     "Event",
     "EventName",
+    "ExpectedResult",
     "Fact",
     "FailedSubtaskError",
     "FilesAtStart",
@@ -321,6 +334,8 @@ __all__ = [
     "Probe",
     "Question",
     "Reading",
+    "RecordedControl",
+    "RecordedRun",
     "Recovered",
     "RemoteEnded",
     "RequestExpired",
@@ -328,6 +343,13 @@ __all__ = [
     "ResultStatus",
     "Resume",
     "RoundEnding",
+    "Routine",
+    "RoutineAction",
+    "RoutineAssignment",
+    "RoutineLoop",
+    "RoutineParameter",
+    "RoutineStep",
+    "RoutineSubtask",
     "RunId",
     "RunStalledError",
     "RunStatus",

@@ -32,7 +32,7 @@ LAYERS = [
     {"messages", "network"},
     {"config"},
     {"models", "surfaces", "journal", "pictures", "observe", "states"},
-    {"runtime", "history"},
+    {"runtime", "history", "routines"},
     {"commands"},
     {"processing"},
     {"agents"},

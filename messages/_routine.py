@@ -1,0 +1,211 @@
+"""Routines: recorded work that is repeated without a model while its guards hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, JsonValue, StringConstraints, model_validator
+
+from callboard.messages._base import AnySequence, KindName, Seconds, Value
+from callboard.messages._documented_fields import DocumentedFields
+
+ParameterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,39}$")]
+"""The name of a routine's parameter: letters, digits and ``_ -``, at most 40; it does not begin with a digit."""
+RoutineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+"""The name of a routine: letters, digits and ``_ . -``, at most 100."""
+
+RESERVED_PARAMETERS = frozenset({"controls", "item", "steps", "subtasks", "secret"})
+"""The first parts of the references that are no parameters."""
+
+
+class RoutineParameter(DocumentedFields, Value):
+    """A value that differs from run to run."""
+
+    value: JsonValue = None
+    """The value if none is given; null: one must be given."""
+    document: bool = False
+    """Whether it is the name of a document. `callboard run ROUTINE FILE…` fills these in order."""
+    description: str = ""
+    """Its meaning, for people."""
+
+
+class RecordedControl(DocumentedFields, Value):
+    """A control that a step relies on, as it was when the step was recorded."""
+
+    kind: str
+    """Its kind, such as `button`."""
+    name: str
+    """Its name; a table's is its header."""
+    id: str = ""
+    """Its id, which counts only where kind, name and place do not decide."""
+    place: str = ""
+    """The group, heading or row that it belongs to, in words that survive a change of ids."""
+    before: str = ""
+    """The name of the control before it in that place."""
+    after: str = ""
+    """The name of the control after it in that place."""
+    columns: JsonValue = None
+    """The columns of a table or sheet: its header, or their number. Null for other controls."""
+    alike: int = Field(default=0, ge=0)
+    """The number of controls with its kind, name and place; 0 if it was the only one."""
+
+
+class ExpectedResult(DocumentedFields, Value):
+    """The form of an action's result; its values may differ from run to run."""
+
+    changes: bool
+    """Whether the action changes something."""
+    members: Annotated[tuple[str, ...], AnySequence] | None = None
+    """The names of the members of its answer, sorted; null if the answer is no object."""
+
+
+class RoutineAction(DocumentedFields, Value):
+    """A call of a tool."""
+
+    tool: str = Field(min_length=1)
+    """The tool's name."""
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """Its arguments. `${month}` stands for a parameter, `${controls.0.id}` for a control of this step,
+    `${steps.1.results.0.value}` for a result of this agent's earlier step, and `${subtasks.1.output}` for that of an
+    earlier subtask."""
+    control: int | None = Field(default=None, ge=0)
+    """The place in `controls` of the control that it acts on, from 0; null if it acts on none."""
+    expect: ExpectedResult | None = None
+    """The expected form of its result; null for any."""
+
+
+class RoutineAssignment(DocumentedFields, Value):
+    """The hand-over of a subtask by the HostAgent."""
+
+    subtask: int = Field(ge=1)
+    """The number of the subtask in the routine, from 1."""
+    after: Annotated[tuple[int, ...], AnySequence] = ()
+    """The subtasks of the same step, by their places in it from 1, that must have finished before it begins."""
+    after_any: Annotated[tuple[int, ...], AnySequence] = ()
+    """The subtasks of the same step that must have ended before, with any outcome."""
+
+
+class RoutineStep(DocumentedFields, Value):
+    """One step of an agent: its guard, and its answer."""
+
+    status: str = Field(min_length=1)
+    """The status of its answer, such as `CONTINUE` or `FINISH`."""
+    why: str = ""
+    """The recorded model's reason, for people; it is never used."""
+    window: str = ""
+    """The application, screen, page or folder that must be in front; empty for any."""
+    dialogs: Annotated[tuple[str, ...], AnySequence] = ()
+    """The names of the dialogs that were open. Another one stops the routine."""
+    controls: Annotated[tuple[RecordedControl, ...], AnySequence] = ()
+    """The controls that the answer relies on."""
+    actions: Annotated[tuple[RoutineAction, ...], AnySequence] = ()
+    """The actions of its answer, in order."""
+    assign: Annotated[tuple[RoutineAssignment, ...], AnySequence] = ()
+    """The subtasks that a HostAgent hands over; several run side by side."""
+    stops_group: bool = False
+    """Whether the others of several subtasks are stopped once one of them did not finish."""
+    result: JsonValue = None
+    """The result of the work."""
+
+    @model_validator(mode="after")
+    def _has_controls(self) -> Self:
+        for number, action in enumerate(self.actions):
+            if action.control is not None and action.control >= len(self.controls):
+                msg = f"actions.{number}.control is {action.control}, but the step has {len(self.controls)} controls"
+                raise ValueError(msg)
+        return self
+
+
+class RoutineLoop(DocumentedFields, Value):
+    """Steps that are repeated for each item of a list."""
+
+    each: str = Field(min_length=1)
+    """The list: a reference without `${}`, such as `subtasks.1.output.rows`. In its steps, `${item}` stands for the
+    item, `${item.0}` for a part of it."""
+    steps: Annotated[tuple[RoutineStep, ...], AnySequence] = Field(min_length=1)
+    """The steps for one item."""
+    last: int | None = Field(default=None, ge=1)
+    """The number of steps for the last item; null: all."""
+
+    @model_validator(mode="after")
+    def _ends_within(self) -> Self:
+        if self.last is not None and self.last > len(self.steps):
+            msg = f"last is {self.last}, but the loop has {len(self.steps)} steps"
+            raise ValueError(msg)
+        return self
+
+
+RoutineSteps = Annotated[tuple[RoutineStep | RoutineLoop, ...], AnySequence]
+"""The steps of an agent, in order."""
+
+
+class RoutineSubtask(DocumentedFields, Value):
+    """The work of one agent."""
+
+    target: str = Field(min_length=1)
+    """The id of its target; parameters may be part of it."""
+    kind: KindName
+    """The kind of its agent, such as `app`."""
+    request: str = Field(min_length=1)
+    """The work, in words."""
+    steps: RoutineSteps = Field(min_length=1)
+    """Its steps."""
+
+
+class RecordedRun(DocumentedFields, Value):
+    """The run that a routine was recorded from."""
+
+    task: str = ""
+    """The task's id."""
+    verified: bool = False
+    """Whether all of its checks held."""
+    model_calls: int = Field(default=0, ge=0)
+    """Its calls of models."""
+    cost: float = Field(default=0.0, ge=0)
+    """Their cost, as far as their price was known."""
+    seconds: Seconds = Field(default=0.0, ge=0)
+    """The time from submission to end."""
+
+
+class Routine(DocumentedFields, Value):
+    """Recorded work, which a person can read and edit."""
+
+    routine: RoutineName
+    """Its name."""
+    version: Literal[1] = 1
+    """The version of this format."""
+    request: str = Field(min_length=1)
+    """The work, in words; parameters may be part of it."""
+    parameters: dict[ParameterName, RoutineParameter] = Field(default_factory=dict)
+    """The values that differ from run to run, by name."""
+    host: RoutineSteps = ()
+    """The HostAgent's steps; empty if the only subtask is done without a HostAgent."""
+    subtasks: Annotated[tuple[RoutineSubtask, ...], AnySequence] = ()
+    """The subtasks, in the order of their hand-over."""
+    checks: Annotated[tuple[dict[str, JsonValue], ...], AnySequence] = ()
+    """The checks of each run, beside those of its task; parameters may be part of them."""
+    recorded: RecordedRun = RecordedRun()
+    """The run that it was recorded from, to compare others with."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        for name in self.parameters:
+            if name in RESERVED_PARAMETERS:
+                msg = f"parameters: {name!r} has another meaning in references: choose another name"
+                raise ValueError(msg)
+        if not self.subtasks:
+            msg = "subtasks is empty: a routine has at least one"
+            raise ValueError(msg)
+        if not self.host and len(self.subtasks) != 1:
+            msg = f"host is empty: the steps that hand over the {len(self.subtasks)} subtasks are missing"
+            raise ValueError(msg)
+        loops = (entry for entry in self.host if isinstance(entry, RoutineLoop))
+        if any(step.assign for loop in loops for step in loop.steps):
+            msg = "host hands over a subtask in a loop: write one step for each subtask"
+            raise ValueError(msg)
+        assigned = [part.subtask for step in self.host if isinstance(step, RoutineStep) for part in step.assign]
+        unknown = next((number for number in assigned if number > len(self.subtasks)), None)
+        if unknown is not None:
+            msg = f"host hands over subtask {unknown}, but there are {len(self.subtasks)} subtasks"
+            raise ValueError(msg)
+        return self
