@@ -26,7 +26,7 @@ from callboard.journal._row_encoding import (
 )
 from callboard.journal._search import SearchIndex
 from callboard.journal._sqlite import check
-from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
+from callboard.messages import Event, Fact, JournalError, Message, Routine, Task, TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +52,7 @@ USUAL_DAYS = 30.0
 
 DAY_SECONDS = 86_400.0
 
-_TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, ?, ?, ?)"
+_TASK = "INSERT INTO tasks (id, key, session, request, submitted, routine) VALUES (?, ?, ?, ?, ?, ?)"
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
 _FIND = "SELECT id FROM tasks WHERE id = ?1 OR key = ?2 ORDER BY id = ?1 DESC LIMIT 1"
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
@@ -384,7 +384,8 @@ class JournalFile:
         match row.message:
             case Task() as task:
                 request = task.request or " · ".join(step.request for step in task.plan)
-                self._connection.execute(_TASK, (task.id, task.key, task.session, request, row.at))
+                routine = task.routine.routine if isinstance(task.routine, Routine) else None
+                self._connection.execute(_TASK, (task.id, task.key, task.session, request, row.at, routine))
             case TaskResult() as result:
                 self._connection.execute(_ENDED, (row.at, str(result.outcome), result.task_id))
 

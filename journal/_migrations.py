@@ -183,6 +183,13 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX tasks_outcome ON tasks (outcome);
     PRAGMA user_version = 13;
     """,
+    # Tasks hold the routine that they repeat, answers and decisions the place of its step, and older versions can't
+    # read them. The runs of a routine are found by its name.
+    """-- Readers do without this.
+    ALTER TABLE tasks ADD COLUMN routine TEXT;
+    CREATE INDEX tasks_routine ON tasks (routine, number) WHERE routine IS NOT NULL;
+    PRAGMA user_version = 14;
+    """,
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

@@ -71,6 +71,8 @@ class Usage(DocumentedFields, Value):
     """Steps of agents."""
     model_calls: int = Field(default=0, ge=0)
     """Calls to a model, repairs included."""
+    replayed: int = Field(default=0, ge=0)
+    """Answers that a routine gave in place of a model. They are no calls."""
     input_tokens: int = Field(default=0, ge=0)
     """Tokens of prompts."""
     output_tokens: int = Field(default=0, ge=0)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
+from callboard.messages._agent_status import AgentStatus
 from callboard.messages._base import AnySequence, KindName, Seconds, Value
 from callboard.messages._documented_fields import DocumentedFields
 
@@ -109,6 +110,9 @@ class RoutineStep(DocumentedFields, Value):
 
     @model_validator(mode="after")
     def _has_controls(self) -> Self:
+        if self.status == AgentStatus.PENDING:
+            msg = "status is PENDING, but a routine asks no questions: make the answer a parameter"
+            raise ValueError(msg)
         for number, action in enumerate(self.actions):
             if action.control is not None and action.control >= len(self.controls):
                 msg = f"actions.{number}.control is {action.control}, but the step has {len(self.controls)} controls"
@@ -165,6 +169,21 @@ class RecordedRun(DocumentedFields, Value):
     """Their cost, as far as their price was known."""
     seconds: Seconds = Field(default=0.0, ge=0)
     """The time from submission to end."""
+
+
+class RoutineMiss(DocumentedFields, Value):
+    """A step of a routine that could not be repeated, because its guard did not hold."""
+
+    step: int = Field(ge=1)
+    """The number of the step in the written list of the agent's steps, from 1."""
+    expected: str
+    """The recorded fact."""
+    found: str
+    """The present one."""
+
+    def __str__(self) -> str:
+        """Say it in one sentence."""
+        return f"step {self.step}: expected {self.expected}; found {self.found}"
 
 
 class Routine(DocumentedFields, Value):

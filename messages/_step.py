@@ -99,6 +99,9 @@ class Decision(Value):
     """Whether the model answered FINISH first, which nothing supported, and was asked once more."""
     omitted: bool = False
     """Whether that FINISH omitted a part of the request."""
+    routine_step: int = Field(default=0, ge=0)
+    """The place of the routine's step that it repeats, from 1, with each repetition of a loop counted; 0 for a model's
+    own answer."""
     checks: tuple[Check, ...] = ()
     """HostAgent: the checks that its first answer proposes."""
 

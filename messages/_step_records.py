@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 
 from callboard.messages._base import Message, TaskId, Term
 from callboard.messages._command import Action
+from callboard.messages._routine import RoutineMiss
 from callboard.messages._step import Decision
 from callboard.messages._target import ControlRef, Observation, Target
 
@@ -47,6 +48,11 @@ class Answered(Message):
     tasks are replayed as they ran."""
     program: bool = False
     """Whether a program gave it; false in journals of versions that did not keep it."""
+    routine_step: int = Field(default=0, ge=0)
+    """The place of the routine's step that it repeats, from 1, with each repetition of a loop counted; 0 for a model's
+    own answer, and in journals of versions without routines."""
+    routine_miss: RoutineMiss | None = None
+    """The reason why the routine was left at this answer; None if it was not."""
     cut: str = ""
     """The reason why it is incomplete: it was cut, or is longer than the limit."""
     fingerprint: str = ""
@@ -56,7 +62,8 @@ class Answered(Message):
     @property
     def used(self) -> dict[str, float]:
         """The amounts it took from the budgets, by kind."""
-        return {"model_calls": 1, "tokens": self.input_tokens + self.output_tokens, "cost": self.cost or 0.0}
+        calls = int(not self.routine_step)
+        return {"model_calls": calls, "tokens": self.input_tokens + self.output_tokens, "cost": self.cost or 0.0}
 
 
 class Decided(Message):

@@ -39,6 +39,7 @@ from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._plan_order import has_order, numbers_before
 from callboard.messages._remote_work import TaskOrigin
+from callboard.messages._routine import ParameterName, Routine
 from callboard.messages._subtask_result import SubtaskResult
 from callboard.messages._target import LabelText
 from callboard.messages._task_judge import Judge, JudgeResult
@@ -211,6 +212,14 @@ class Task(DocumentedFields, Message):
     the fleet; steps of a plan have their own."""
     plan: Annotated[tuple[AnyPlanStep, ...], AnySequence] = ()
     """Steps to follow; plain strings are accepted as requests."""
+    routine: Routine | Annotated[str, StringConstraints(min_length=1, max_length=400)] | None = None
+    """The recorded work to repeat: a `Routine`, or the path of its file, which is read at submission. Its request,
+    target and checks are this task's, unless it has a request of its own; its checks add to the task's. While a guard
+    does not hold, the models of the agents go on. A follow-up has none."""
+    parameters: dict[ParameterName, JsonValue] = Field(default_factory=dict)
+    """The values of the routine's parameters, by name."""
+    strict_routine: bool = False
+    """Whether the task fails at the first step whose guard does not hold, in place of asking a model or a person."""
     session: TaskId | None = None
     """The first task of the conversation that this one continues: the same HostAgent, its memory, the blackboard."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
@@ -332,7 +341,13 @@ class Task(DocumentedFields, Message):
         if self.session is not None and self.target is not None:
             msg = "a follow-up continues with a HostAgent, so it can't have a target"
             raise ValueError(msg)
-        if not self.plan and not self.request.strip():
+        if self.routine is None and (self.parameters or self.strict_routine):
+            msg = "`parameters` and `strict_routine` belong to a routine: name one in `routine`"
+            raise ValueError(msg)
+        if self.routine is not None and (self.plan or self.session is not None or self.target is not None):
+            msg = "a routine has its own subtasks and targets: leave out `plan`, `target` and `session`"
+            raise ValueError(msg)
+        if not (self.plan or self.routine is not None or self.request.strip()):
             msg = "request is empty: describe the work"
             raise ValueError(msg)
         if has_order(self.plan):

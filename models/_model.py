@@ -18,6 +18,7 @@ from callboard.messages import (
     AgentKind,
     Effect,
     Observation,
+    RoutineMiss,
     RunId,
     StepRecord,
     SubtaskResult,
@@ -169,6 +170,10 @@ class ModelAnswer(Value):
     omission: str | None = None
     """The part of the request that its FINISH omits, in words for the model: it goes back with them once. None: it is
     determined, unless a program answers or `must_succeed` is false; empty: the FINISH counts."""
+    routine_step: int = 0
+    """The place of the routine's step that it repeats, from 1; 0 for a model's own answer."""
+    routine_miss: RoutineMiss | None = None
+    """The reason why the routine was left at this answer."""
     cut: str = ""
     """The reason to send the answer back even if it parses: it is cut, too long or contradictory. For the model."""
     summarised: int = 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.messages import Observation, StepRecord, SubtaskResult
+    from callboard.messages import CommandResult, Observation, StepRecord, SubtaskResult
 
 LONG = 200
 """Minimum length of a text that gets a reference; lists always get one."""
@@ -31,6 +31,8 @@ _SAMPLE = 20
 _NOTHING: tuple[JsonValue, ...] = (None, "", [], {})
 _SECRET = "${secret:"  # noqa: S105 - the prefix, no secret
 _REFERENCE = re.compile(r"\$\{((?:subtasks|steps)\.[^{}]*)\}")
+_ANY_REFERENCE = re.compile(r"\$\{((?!secret:)[^}]*)\}")
+_PART = re.compile(r"\$\$\{|\$\{((?!secret:)[^}]*)\}")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 """Allowed member names in references: they may come from a document, and appear in a schema."""
 
@@ -48,7 +50,7 @@ class References:
         self._seen = [*(record.observation for record in memory), *([] if observation is None else [observation])]
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
-            "steps": {str(number): _result_of(record) for number, record in enumerate(memory, 1) if record.results},
+            "steps": {str(number): results_tree(record.results) for number, record in enumerate(memory, 1) if record.results},
         }
 
     def results(self) -> dict[str, JsonValue]:
@@ -132,17 +134,17 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _result_of(record: StepRecord) -> dict[str, Any]:
-    """Return a step's results.
+def results_tree(results: Sequence[CommandResult]) -> dict[str, Any]:
+    """Return the results of a step, as references see them.
 
     The only result is also available as `output`, as in subtasks.
     """
-    results: list[dict[str, JsonValue]] = [
+    values: list[dict[str, JsonValue]] = [
         {"value": result.value} if result.status is ResultStatus.SUCCESS and result.value is not None else {}
-        for result in record.results
+        for result in results
     ]
-    alone = results[0] if len(results) == 1 else {}
-    return {"results": results, **({"output": alone["value"]} if "value" in alone else {})}
+    alone = values[0] if len(values) == 1 else {}
+    return {"results": values, **({"output": alone["value"]} if "value" in alone else {})}
 
 
 def _parts(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonValue]]:
@@ -185,6 +187,27 @@ def _fits(schema: dict[str, Any], value: JsonValue) -> bool:
 
 def _sample(value: JsonValue) -> JsonValue:
     return [_sample(item) for item in value[:_SAMPLE]] if isinstance(value, list) else value
+
+
+def resolve(value: Any, tree: Mapping[str, Any]) -> Any:
+    """Replace the references in a value of any form.
+
+    A text that is one reference as a whole becomes the value that it refers to; within a longer text the reference
+    becomes the value's text. ``$${`` stands for ``${``, and the name of a secret stays as it is.
+
+    Raises:
+        LookupError: If a reference leads nowhere; the message names it.
+    """
+    if isinstance(value, dict):
+        return {key: resolve(item, tree) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [resolve(item, tree) for item in value]
+    if not isinstance(value, str):
+        return value
+    match = _ANY_REFERENCE.fullmatch(value)
+    if match:
+        return look_up(match[1], tree)
+    return _PART.sub(lambda part: "${" if part[1] is None else str(look_up(part[1], tree)), value)
 
 
 def look_up(path: str, tree: Mapping[str, Any]) -> Any:

@@ -12,20 +12,17 @@ It maps an address to a list of answers, in the response schema. A string in an 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import YamlError, load_yaml
 from callboard.messages import ResultStatus, ScriptError
 from callboard.models._model import Model, ModelAnswer, ModelRequest
-from callboard.models._references import look_up
+from callboard.models._references import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_REFERENCE = re.compile(r"\$\{([^}]*)\}")
-_PART = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _ANY_HOST, _JUDGE = "host", "judge"
 
 
@@ -105,7 +102,7 @@ class ScriptedModel(Model):
             msg = f"{who}: {missing}"
             raise ScriptError(msg)
         try:
-            return ModelAnswer(content=_resolve(answers[request.call - 1], _visible(request)), cost=0.0, program=True)
+            return ModelAnswer(content=resolve(answers[request.call - 1], _visible(request)), cost=0.0, program=True)
         except LookupError as error:
             msg = f"{who}: {self._source}, answer {request.call} of {key}: {error.args[0]}{_failure(request)}"
             raise ScriptError(msg) from error
@@ -151,16 +148,3 @@ def _visible(request: ModelRequest) -> dict[str, Any]:
         "subtasks": {str(done.number): done.model_dump(mode="json") for done in request.subtasks},
         "steps": {str(number): record.model_dump(mode="json") for number, record in enumerate(request.memory, 1)},
     }
-
-
-def _resolve(value: Any, visible: dict[str, Any]) -> Any:
-    if isinstance(value, dict):
-        return {key: _resolve(item, visible) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_resolve(item, visible) for item in value]
-    if not isinstance(value, str):
-        return value
-    match = _REFERENCE.fullmatch(value)
-    if match:
-        return look_up(match[1], visible)
-    return _PART.sub(lambda part: "${" if part[1] is None else str(look_up(part[1], visible)), value)

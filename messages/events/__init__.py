@@ -37,6 +37,7 @@ from callboard.messages.events._call_events import (
     ModelRepaired,
     ModelTrimmed,
     PolicyDecided,
+    RoutineMissed,
     SecretRefused,
     ToolProgress,
 )
@@ -135,6 +136,7 @@ __all__ = [
     "QuestionDeclined",
     "RoundEnded",
     "RoundStarted",
+    "RoutineMissed",
     "RunFailed",
     "RunRecovered",
     "RunStalled",

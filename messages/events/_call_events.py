@@ -80,6 +80,20 @@ class ModelFailed(TypedEvent):
     """The tokens of their answers; nothing if they are not known."""
 
 
+class RoutineMissed(TypedEvent):
+    """A step of a routine could not be repeated, because its guard did not hold."""
+
+    name: Literal[EventName.ROUTINE_MISSED] = EventName.ROUTINE_MISSED
+    routine: Datum[str]
+    """The routine's name."""
+    place: Datum[int]
+    """The number of the step in the routine's list of this agent's steps, from 1."""
+    expected: Datum[str]
+    """The recorded fact."""
+    found: Datum[str]
+    """The present one."""
+
+
 class CommandEnded(TypedEvent):
     """A tool call ended."""
 

@@ -28,6 +28,7 @@ WRITTEN = {
     10: 1_795_853_646.0,
     11: 1_795_879_514.0,
     12: 1_795_906_246.0,
+    13: 1_795_906_246.0,
 }
 """Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
 
@@ -36,7 +37,7 @@ Those from version 2 on have a fourth, ``secret``, which waits with an action th
 ``rounds``, whose HostAgent has assigned one subtask, and asks a question in the second of three rounds. Version 10 has
 ``pair``, whose HostAgent has assigned two subtasks, one after the other; the second was killed after its first action.
 Versions from 11 on have ``group`` in its place, whose HostAgent has assigned the same two subtasks at once. In
-version 12, two tasks have labels.
+version 12, two tasks have labels. Version 13 is that file as the program of version 13 migrated it.
 """
 
 
@@ -265,13 +266,13 @@ def test_journal_without_the_newest_task_fields_can_be_continued(begin, until, t
     assert_replays(path, handle.task_id)
 
 
-@pytest.mark.parametrize("version", [12])
+@pytest.mark.parametrize("version", [12, 13])
 @pytest.mark.parametrize("migrated", [False, True])
 def test_tasks_of_an_older_journal_are_found_by_words_and_labels(journal, version, migrated):
     if migrated:
         JournalFile.open(journal).close()
     with JournalReader.open(journal) as reader:
-        assert reader.version == (13 if migrated else 12)
+        assert reader.version == (14 if migrated else version)
         assert [task.id for task in reader.page(TaskFilter("don")).tasks] == ["done"]
         assert [task.id for task in reader.page(TaskFilter(labels={"month": "May"})).tasks] == ["group", "done"]
         unfinished = reader.page(TaskFilter(outcomes=frozenset({None}), labels={"month": "May"})).tasks
