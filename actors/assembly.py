@@ -358,6 +358,7 @@ class Assembly:
             lookup=self.lookup,
             toolbox=self.toolbox,
             models=self.task_models,
+            path_of=self.settings.path,
             journal=self.journal,
             broken=self.broken,
             secrets=self.secrets,

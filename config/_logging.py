@@ -40,6 +40,7 @@ LEVELS = {
     EventName.TASK_CANCELLING: "warning",
     EventName.MODEL_REPAIRED: "warning",
     EventName.MODEL_FAILED: "warning",
+    EventName.ROUTINE_FOLLOWED: "debug",
     EventName.ROUTINE_MISSED: "warning",
     EventName.PHASE_RETRIED: "warning",
     EventName.POLICY_UNMATCHED: "warning",

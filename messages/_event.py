@@ -46,6 +46,7 @@ class EventName(Term):
     MODEL_TRIMMED = "model.trimmed"
     MODEL_REPAIRED = "model.repaired"
     MODEL_FAILED = "model.failed"
+    ROUTINE_FOLLOWED = "routine.followed"
     ROUTINE_MISSED = "routine.missed"
     COMMAND_ENDED = "command.ended"
     TOOL_PROGRESS = "tool.progress"

@@ -92,6 +92,11 @@ class Usage(DocumentedFields, Value):
     seconds: Seconds = Field(default=0.0, ge=0)
     """Time spent in jobs, not in queues or in waiting for a person."""
 
+    @property
+    def answers(self) -> int:
+        """The answers of models and routines."""
+        return self.model_calls + self.replayed
+
     def __add__(self, other: Usage) -> Usage:
         """Add two usages field by field."""
         mine, theirs = self.__dict__, other.__dict__

@@ -48,6 +48,8 @@ class Answered(Message):
     tasks are replayed as they ran."""
     program: bool = False
     """Whether a program gave it; false in journals of versions that did not keep it."""
+    replayed: bool = False
+    """Whether a routine gave it in place of a model."""
     routine_step: int = Field(default=0, ge=0)
     """The place of the routine's step that it repeats, from 1, with each repetition of a loop counted; 0 for a model's
     own answer, and in journals of versions without routines."""
@@ -62,7 +64,7 @@ class Answered(Message):
     @property
     def used(self) -> dict[str, float]:
         """The amounts it took from the budgets, by kind."""
-        calls = int(not self.routine_step)
+        calls = int(not self.replayed)
         return {"model_calls": calls, "tokens": self.input_tokens + self.output_tokens, "cost": self.cost or 0.0}
 
 

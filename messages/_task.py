@@ -344,8 +344,8 @@ class Task(DocumentedFields, Message):
         if self.routine is None and (self.parameters or self.strict_routine):
             msg = "`parameters` and `strict_routine` belong to a routine: name one in `routine`"
             raise ValueError(msg)
-        if self.routine is not None and (self.plan or self.session is not None or self.target is not None):
-            msg = "a routine has its own subtasks and targets: leave out `plan`, `target` and `session`"
+        if self.routine is not None and (self.plan or self.session is not None):
+            msg = "a routine has its own subtasks: leave out `plan` and `session`"
             raise ValueError(msg)
         if not (self.plan or self.routine is not None or self.request.strip()):
             msg = "request is empty: describe the work"

@@ -170,6 +170,8 @@ class ModelAnswer(Value):
     omission: str | None = None
     """The part of the request that its FINISH omits, in words for the model: it goes back with them once. None: it is
     determined, unless a program answers or `must_succeed` is false; empty: the FINISH counts."""
+    replayed: bool = False
+    """Whether a routine gave it in place of a model, without a call."""
     routine_step: int = 0
     """The place of the routine's step that it repeats, from 1; 0 for a model's own answer."""
     routine_miss: RoutineMiss | None = None

@@ -50,7 +50,9 @@ class References:
         self._seen = [*(record.observation for record in memory), *([] if observation is None else [observation])]
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
-            "steps": {str(number): results_tree(record.results) for number, record in enumerate(memory, 1) if record.results},
+            "steps": {
+                str(number): results_tree(record.results) for number, record in enumerate(memory, 1) if record.results
+            },
         }
 
     def results(self) -> dict[str, JsonValue]:

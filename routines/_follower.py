@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,9 @@ AGAIN, DONE, STOP = "try again", "it is done, go on", "stop"
 _MOST_TARGETS = 10
 _LONGEST = 150
 """The most characters of each half of a reason that a person is shown."""
+
+
+_answer = functools.partial(ModelAnswer, cost=0.0, omission="", replayed=True)
 
 
 class _LeftError(Exception):
@@ -113,7 +117,7 @@ class RoutineFollower:
         if request.reasons:
             raise _LeftError(placed.number, "an answer that can be used", request.reasons[-1])
         content = self._content(request, placed, tree)
-        return ModelAnswer(content=content, cost=0.0, omission="", routine_step=placed.place)
+        return _answer(content=content, routine_step=placed.place)
 
     def _placed(self, request: ModelRequest, progress: _Progress, tree: dict[str, Any]) -> PlacedStep:
         """Return the next step, after a look at the results of the one before."""
@@ -202,19 +206,15 @@ class RoutineFollower:
 
     def _without_model(self, request: ModelRequest, progress: _Progress, miss: RoutineMiss) -> ModelAnswer:
         """Ask a person about a miss, or fail."""
-        reason = (
-            f"{self._stop} step {miss.step}: expected {miss.expected[:_LONGEST]}; found {miss.found[:_LONGEST]}"
-        )
+        reason = f"{self._stop} step {miss.step}: expected {miss.expected[:_LONGEST]}; found {miss.found[:_LONGEST]}"
         stopped = progress.asked and progress.reply not in {AGAIN, DONE}
         can_ask = request.attended and AgentStatus.PENDING in request.statuses
         if self.strict or stopped or not can_ask:
             content: dict[str, Any] = {"Status": AgentStatus.FAIL.value, "Comment": reason}
-            return ModelAnswer(content=content, cost=0.0, omission="", routine_miss=miss)
+            return _answer(content=content, routine_miss=miss)
         question = {"text": reason, "choices": [AGAIN, DONE, STOP]}
         content = {"Status": AgentStatus.PENDING.value, "Comment": reason, "Questions": [question]}
-        return ModelAnswer(
-            content=content, cost=0.0, omission="", routine_step=progress.place, routine_miss=miss
-        )
+        return _answer(content=content, routine_step=progress.place, routine_miss=miss)
 
     @property
     def _stop(self) -> str:

@@ -201,9 +201,10 @@ def run(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="FOLDER | TASK.yaml | REQUEST DOCUMENT...",
+            metavar="FOLDER | TASK.yaml | REQUEST DOCUMENT... | NAME.routine.yaml DOCUMENT...",
             show_default=False,
-            help="A folder as in examples/, a task file, or a request in quotes and the documents to work on.",
+            help="A folder as in examples/, a task file, a request in quotes and the documents to work on, or a "
+            "routine and its documents.",
         ),
     ],
     *,
@@ -227,6 +228,16 @@ def run(
             help="Work on the documents of a request themselves, not on copies. `callboard undo` brings them back; "
             "changing other files, and deleting, needs an approval.",
         ),
+    ] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A value of a routine's parameter. May be repeated.", show_default=False
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Fail at the first step of a routine that can't be repeated; ask no model."),
     ] = False,
     dry_run: Annotated[
         bool,
@@ -289,7 +300,15 @@ def run(
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         changes |= {"fleet": _NO_FLEET} if no_fleet else {}
         call = parts.prepared(
-            arguments, settings, output, changes, may_change=may_change or (), checks=checks, in_place=in_place
+            arguments,
+            settings,
+            output,
+            changes,
+            may_change=may_change or (),
+            checks=checks,
+            in_place=in_place,
+            sets=values or (),
+            strict=strict,
         )
         call = call.dry() if dry_run else call
         if with_console and call.settings.journal.path is None:

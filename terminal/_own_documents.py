@@ -20,6 +20,7 @@ from callboard.surfaces.documents import advice_on
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES
 from callboard.terminal._place import TASK_FILE, check_files, named, new_place
+from callboard.terminal._routine_run import is_routine
 from callboard.terminal._takeover import known_ids
 
 if TYPE_CHECKING:
@@ -40,10 +41,12 @@ _TASK_SUFFIXES = {"", *SETTINGS_SUFFIXES, ".json"}
 
 @dataclass(frozen=True)
 class OwnDocuments:
-    """A request, and the documents to work on."""
+    """A request or a routine, and the documents to work on."""
 
     request: str
     files: tuple[Path, ...] = ()
+    routine: Path | None = None
+    """The file of the routine, in place of a request."""
 
 
 def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
@@ -56,6 +59,9 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
     """
     paths = [Path(argument) for argument in arguments if os.path.lexists(argument)]
     words = [argument for argument in arguments if not os.path.lexists(argument)]
+    routines = [path for path in paths if is_routine(path) and not path.is_dir()]
+    if routines and len(arguments) > 1:
+        return _of_routine(routines, paths, words)
     if len(arguments) == 1 and paths and (paths[0].is_dir() or paths[0].suffix.lower() in _TASK_SUFFIXES):
         return None
     for path in paths:
@@ -69,6 +75,25 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
         _check_request(text, {path.name for path in paths}, alone=not paths or len(words) > 1)
     if len(words) > 1:
         fail(f"{' and '.join(map(repr, words))} are no files: give one request, in quotes, as in {_EXAMPLE}")
+    _check_names(paths)
+    return OwnDocuments(words[0], tuple(paths))
+
+
+def _of_routine(routines: Sequence[Path], paths: Sequence[Path], words: Sequence[str]) -> OwnDocuments:
+    """Parse the arguments of the run of a routine."""
+    if len(routines) > 1:
+        fail(f"{' and '.join(map(str, routines))}: run one routine after the other")
+    if words:
+        fail(f"{words[0]}: there is no such file; a routine has its own request, so all other arguments are documents")
+    documents = [path for path in paths if path not in routines]
+    for path in documents:
+        _check_document(path)
+    _check_names(documents)
+    return OwnDocuments("", tuple(documents), routines[0])
+
+
+def _check_names(paths: Sequence[Path]) -> None:
+    """Refuse documents whose names are equal."""
     names: dict[str, Path] = {}
     for path in paths:
         namesake = names.setdefault(path.name.casefold(), path)
@@ -78,7 +103,6 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
                 if namesake == path
                 else f"{namesake} and {path} have the same name: rename one of them, or run them one after the other"
             )
-    return OwnDocuments(words[0], tuple(paths))
 
 
 def _check_document(path: Path) -> None:
@@ -140,7 +164,8 @@ def prepare_documents(
     if in_place:
         _check_one_folder(documents)
     checked = Settings.load(None, **changes)
-    _check_models(checked, documents)
+    if documents.routine is None:
+        _check_models(checked, documents)
     named_models(checked)
     check_files(checked)
     folder = new_place(_name(documents), output)
@@ -177,6 +202,7 @@ def _check_models(settings: Settings, documents: OwnDocuments) -> None:
 
 def _name(documents: OwnDocuments) -> str:
     stem = documents.files[0].stem if documents.files else "task"
+    stem = documents.routine.name.partition(".")[0] if documents.routine is not None else stem
     return re.sub(r"[^\w.-]+", "-", stem)[:_LONGEST_NAME].strip("-.") or "task"
 
 
@@ -195,6 +221,9 @@ def _filled(
         "journal": {"path": "journal.db"},
     }
     task: dict[str, Any] = {"request": documents.request}
+    if documents.routine is not None:
+        shutil.copyfile(documents.routine, folder / documents.routine.name)
+        task = {"routine": documents.routine.name}
     if documents.files:
         task["may_change"] = [file.name for file in documents.files]
     if checks:

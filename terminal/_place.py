@@ -25,6 +25,7 @@ from callboard.terminal._check_option import with_checks
 from callboard.terminal._commands import existing_path, fail, warn
 from callboard.terminal._journals import EVALS, RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at
 from callboard.terminal._problems import problem_text
+from callboard.terminal._routine_run import is_routine
 from callboard.terminal._takeover import known_ids, left_in
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def _check_model(path: Path, task: Task, settings: Settings) -> None:
 
     A task for a target of another machine needs none here.
     """
+    if task.routine is not None:
+        return  # it needs a model only once a guard does not hold
     works_elsewhere = settings.fleet.url is not None and task.target is not None
     if not works_elsewhere and task.model is None and not any(settings.models.model_dump(exclude={"record"}).values()):
         fail(f"{path}: no model is named: add --model NAME, or settings that name one; see: callboard docs models")
@@ -236,7 +239,9 @@ def _create(folder: Path) -> bool:
 
 
 def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
-    """Read a task; models of the call replace the task's own model."""
+    """Read a task, or a routine; models of the call replace the task's own model."""
+    if is_routine(file):
+        return Task(routine=str(file.resolve()))
     try:
         content = load_yaml(file)
     except OSError as error:
@@ -245,7 +250,7 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
         fail(f"{file}: {error}")
     if not isinstance(content, dict):
         fail(f"{file}: has no keys; a task needs at least: request: TEXT")
-    if not {"request", "plan"} & content.keys() and content.keys() & _SETTINGS:
+    if not {"request", "plan", "routine"} & content.keys() and content.keys() & _SETTINGS:
         fail(f"{file}: holds settings, not a task: give the folder that it is in, or a file that has a request")
     try:
         task = Task.model_validate(content)

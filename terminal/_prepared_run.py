@@ -16,6 +16,7 @@ from callboard.terminal._document_changes import FolderFiles, OldDocuments
 from callboard.terminal._journals import resume_command, settings_at
 from callboard.terminal._own_documents import OwnDocuments, own_documents, prepare_documents
 from callboard.terminal._place import prepare
+from callboard.terminal._routine_run import filled_task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,24 +59,41 @@ def prepared(
     may_change: Sequence[str] = (),
     checks: Sequence[Check] = (),
     in_place: bool = False,
+    sets: Sequence[str] = (),
+    strict: bool = False,
 ) -> PreparedRun:
-    """Parse the arguments of a run, and make its folder."""
+    """Parse the arguments of a run, and make its folder.
+
+    `sets` and `strict` are the options of a routine.
+    """
     documents = own_documents(arguments)
     if documents is not None:
         if settings is not None:
             fail("--settings belongs to a task file: write one that holds the request, or leave --settings out")
         if may_change:
             fail("--may-change belongs to a folder or a task file: with a request, say --in-place")
-        return _of_documents(documents, output, changes, checks, in_place=in_place)
+        run = _of_documents(documents, output, changes, checks, in_place=in_place)
+        return _filled(run, sets, documents.files if documents.routine else (), strict=strict)
     if in_place:
         fail("--in-place belongs to a request: a folder is always copied, and a task file runs in place")
     path = existing_path(Path(arguments[0])) or Path()
     task, placed = prepare(path, settings, output, changes, checks)
     task = task.model_copy(update={"may_change": (*task.may_change, *may_change)})
     if path.is_file():
-        return PreparedRun(task, placed, settings)
+        return _filled(PreparedRun(task, placed, settings), sets, strict=strict)
     old_documents = OldDocuments(originals={placed.base: path.resolve()}, files=FolderFiles.look(placed))
-    return PreparedRun(task, placed, placed.base, placed.base, old_documents=old_documents)
+    run = PreparedRun(task, placed, placed.base, placed.base, old_documents=old_documents)
+    return _filled(run, sets, strict=strict)
+
+
+def _filled(run: PreparedRun, sets: Sequence[str], documents: Sequence[Path] = (), *, strict: bool) -> PreparedRun:
+    """Fill in the values of a routine; if that fails, remove the run's folder."""
+    try:
+        return replace(run, task=filled_task(run.task, run.settings.path, sets, documents, strict=strict))
+    except BaseException:
+        if run.copy is not None or run.documents:
+            shutil.rmtree(run.settings.base, ignore_errors=True)
+        raise
 
 
 def _of_documents(

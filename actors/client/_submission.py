@@ -18,6 +18,8 @@ from callboard.messages import (
     NotAllTakenError,
     OutputT,
     RequestExpired,
+    Routine,
+    RoutineError,
     SettingsError,
     SupervisorStoppedError,
     Task,
@@ -25,6 +27,7 @@ from callboard.messages import (
     UndoRefusedError,
     UnknownTaskError,
 )
+from callboard.routines import tool_problems, with_routine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,9 +76,14 @@ class Submission:
         check_inputs: CheckInputs,
         waiting: WaitingRequests,
         abandon: Callable[[str], None],
+        path_of: Callable[[str], Path],
         traces: Traces | None = None,
     ) -> None:
-        """Create it; `broken` holds the error that broke the journal, if any."""
+        """Create it.
+
+        `broken` holds the error that broke the journal, if any; `path_of` gives the path of a file that a task names.
+        """
+        self._path_of = path_of
         self.abandon = abandon
         self.client = client
         self.stream = stream
@@ -126,6 +134,7 @@ class Submission:
         """
         for task in tasks:
             self._check(task)
+        tasks = [self._with_routine(task) for task in tasks]
         tasks = [task if output_type is None else _with_schema(task, output_type) for task in tasks]
         self.client.check_open()
         existing_handles = [(task, self._existing_handle(task, output_type)) for task in tasks]
@@ -202,6 +211,26 @@ class Submission:
             raise TypeError(msg)
         check_writable(task)
         self._secrets.check_names(task)
+
+    def _with_routine(self, task: Task) -> Task:
+        """Fill in a task that repeats a routine.
+
+        Raises:
+            TaskRefusedError: If its routine, or a parameter, can't be used.
+        """
+        if task.routine is None:
+            return task
+        try:
+            filled_task = with_routine(task, self._path_of)
+        except RoutineError as error:
+            raise TaskRefusedError(str(error)) from None
+        check_writable(filled_task)
+        if isinstance(filled_task.routine, Routine):
+            problem = next(tool_problems(filled_task.routine, self._toolbox.schemas), "")
+            if problem:
+                msg = f"the routine {filled_task.routine.routine} does not fit the tools that are there: {problem}"
+                raise TaskRefusedError(msg)
+        return filled_task
 
     def _submits(self, tasks: Sequence[Task], output_type: OutputType[Any] | None) -> list[Submit]:
         """Look up the targets and conversations that tasks name."""

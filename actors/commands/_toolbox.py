@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._bound_tools import BoundTool, LocalTool
 from callboard.actors.commands._opening_tools import OpeningTool, opener, opening_tools
@@ -198,6 +198,17 @@ class Toolbox:
             if kind in session.everywhere or (target is not None and target.server == session.target_surface):
                 tools.update({tool.info.name: tool for tool in session.tools()})
         return tools
+
+    def schemas(self, kind: str, name: str) -> list[dict[str, Any]]:
+        """Return the schemas of all tools of a name that agents of a kind have, on any target."""
+        own_tools = (
+            LocalTool(surface, tool, None, self._lanes)
+            for surface in {*self.surfaces, *self._everywhere}
+            for tool in self._tools[surface.name]
+            if tool.name == name and kind in tool.agents
+        )
+        others = (tool for session in self._sessions for tool in session.tools() if tool.info.name == name)
+        return [tool.info.schema for tool in (*own_tools, *others)]
 
     def actions(self, kind: str, target: Target | None) -> Tools:
         """Return the tools that a model may call.

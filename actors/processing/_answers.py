@@ -97,6 +97,7 @@ def decision_of(
         questions=response.asked() if response.questions or status == AgentStatus.PENDING else (),
         reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) and response.reannotate else (),
         result=response.result if references is None else references.put_in(response.result, result=True),
+        routine_step=answer.routine_step,
         checks=_proposed(response, run) if isinstance(response, ProposingHostResponse) and response.checks else (),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
-from callboard.actors.processing._model_call import call_model
+from callboard.actors.processing._next_answer import AnswerSource
 from callboard.actors.processing._omission import omission
 from callboard.config import READ_SKILL
 from callboard.messages import (
@@ -16,7 +16,6 @@ from callboard.messages import (
     Answered,
     EventName,
     InvalidAnswerError,
-    ModelError,
     Usage,
     as_json,
     maker,
@@ -47,14 +46,9 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         OutOfBudgetError: If a budget is too small for the call, which is not made then.
         ModelError: If the task's model can't be used, this kind of agent has no model, or the call fails.
     """
-    services = context.services
-    model = services.task_models.of(run.assign.task_id) or services.models.get(context.kind)
-    if model is None:
-        msg = f"no model is set for {context.kind} agents: set models.{context.kind}, or pass one"
-        raise ModelError(msg)
-    repair, name = AnswerRepair(context, run), model.name or type(model).__name__
+    source, repair = AnswerSource.of(context, run), AnswerRepair(context, run)
     journaled_answers = run.unfinished.answers if run.unfinished is not None else ()
-    tools = services.toolbox.actions(context.kind, run.assign.target)
+    tools = context.services.toolbox.actions(context.kind, run.assign.target)
     while True:
         request = _request(context, run, observation, tools, repair.reasons)
         start, is_known = time.perf_counter(), len(repair.reasons) < len(journaled_answers)
@@ -63,7 +57,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             answer = ModelAnswer.model_validate(journaled_answer)
             usage = answer.usage
         else:
-            answer, usage, start = await call_model(context, run, model, request)
+            answer, usage, start = await source.answer(request)
             if answer.must_succeed and not (answer.program or answer.offered):
                 answer = answer.model_copy(update={"offered": request.statuses})
             answer = _checked(context, run, observation, answer, tools)
@@ -71,9 +65,10 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
+        source.tell_miss(answer.routine_miss)
         call_data = {
             "duration": None if is_known else time.perf_counter() - start,
-            "model": name,
+            "model": source.routine.name if answer.replayed and source.routine else source.model_name,
             "answered_by": answer.model,
             "cost": None if answer.cost is None else usage.cost,
             "input_tokens": usage.input_tokens,
@@ -89,7 +84,10 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             continue
         if repair.sends_back_finish(answer, decision, call_data):
             continue
-        context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **call_data)
+        if answer.replayed:
+            source.tell_followed(decision)
+        else:
+            context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **call_data)
         repaired = {"sent_back": context.meter.sent_back, "omitted": context.meter.omitted}
         return decision.model_copy(update=repaired) if context.meter.sent_back else decision
 
@@ -179,6 +177,9 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
         "offered": answer.offered,
         "must_succeed": answer.must_succeed,
         "omission": answer.omission or "",
+        "replayed": answer.replayed,
+        "routine_step": answer.routine_step,
+        "routine_miss": answer.routine_miss,
         "cut": answer.cut,
         "cost": None if answer.cost is None else usage.cost,
         "input_tokens": usage.input_tokens,

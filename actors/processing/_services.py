@@ -15,6 +15,7 @@ from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.runtime import Awaited, WaitingRequests
 from callboard.messages import SharedQuery, ToolTimeoutError
 from callboard.models import by_picture
+from callboard.routines import TaskRoutines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,6 +155,7 @@ class Services:
     """The kinds of agents, by name."""
     remote: RemoteWork | None = None
     """The other machines of the fleet; None without one."""
+    routines: TaskRoutines = field(default_factory=TaskRoutines)
     shared: SharedNotes = field(default_factory=SharedNotes)
     waiting: WaitingRequests = field(default_factory=WaitingRequests)
     people: PeopleLine = field(default_factory=PeopleLine)
@@ -165,13 +167,14 @@ class Services:
     """By whether the task has a model of its own."""
 
     def take(self, task: Task) -> None:
-        """Take a task's own budget, rules, model and files to change.
+        """Take a task's own budget, rules, model, routine and files to change.
 
         Its secrets are taken apart: a recovered task has none until its caller gives them again.
         """
         self.budgets.take(task)
         self.task_policies.take(task)
         self.task_models.take(task)
+        self.routines.take(task)
         self.may_change.take(task)
 
     def drop(self, task_id: str) -> None:
@@ -180,6 +183,7 @@ class Services:
         self.budgets.drop(task_id)
         self.task_policies.drop(task_id)
         self.task_models.drop(task_id)
+        self.routines.drop(task_id)
         self.output_types.drop(task_id)
         self.confirmed.discard(task_id)
         self.may_change.drop(task_id)

@@ -161,7 +161,7 @@ def _spent(recovered: RecoveredTask, row: Row) -> None:
         recovered.answers.setdefault(row.run_id, {})[message.call] = message
     elif isinstance(message, StepDone | StepFailure | Question):
         recovered.used[row.run_id] = recovered.used.get(row.run_id, Usage()) + message.usage
-        if not isinstance(message, Question) or message.usage.model_calls:  # else it was asked within its step
+        if not isinstance(message, Question) or message.usage.answers:  # else it was asked within its step
             recovered.answers.pop(row.run_id, None)
 
 

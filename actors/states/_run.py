@@ -366,12 +366,12 @@ class Run:
         run = evolve(self, last=message, busy=False, unfinished=self._still_unfinished(message))
         match message:
             case StepFailure(usage=usage):
-                lost_results, asked_count = (*self.lost, *message.results), run.asked + usage.model_calls
+                lost_results, asked_count = (*self.lost, *message.results), run.asked + usage.answers
                 return evolve(
                     run, usage=run.usage + usage, asked=asked_count, lost=lost_results, last_seen=message.seen
                 )
             case Question(usage=usage, sent_back=back):
-                used, asked_count = run.usage + usage, run.asked + usage.model_calls
+                used, asked_count = run.usage + usage, run.asked + usage.answers
                 run = evolve(run, usage=used, asked=asked_count, sent_back=run.steps if back else run.sent_back)
                 return evolve(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest():
@@ -455,7 +455,7 @@ class Run:
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
             "notes": step_notes(record, same, self.limits.repeats, followed=followed),
             "usage": self.usage + done.usage,
-            "asked": self.asked + done.usage.model_calls - record.judge_calls,
+            "asked": self.asked + done.usage.answers - record.judge_calls,
         }
 
     def moved(self, move: Move, *, reannotating: bool) -> Run:

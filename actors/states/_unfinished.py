@@ -98,7 +98,8 @@ class Unfinished:
         resumed = self.decided is not None and self.decided.resumed
         return Usage(
             steps=0 if resumed else 1,
-            model_calls=len(self.answers),
+            model_calls=sum(not answer.replayed for answer in self.answers),
+            replayed=sum(answer.replayed for answer in self.answers),
             input_tokens=sum(answer.input_tokens for answer in self.answers),
             output_tokens=sum(answer.output_tokens for answer in self.answers),
             commands=len(self.results),

@@ -80,6 +80,19 @@ class ModelFailed(TypedEvent):
     """The tokens of their answers; nothing if they are not known."""
 
 
+class RoutineFollowed(TypedEvent):
+    """A routine gave an answer in place of a model."""
+
+    name: Literal[EventName.ROUTINE_FOLLOWED] = EventName.ROUTINE_FOLLOWED
+    routine: Datum[str]
+    """The routine's name."""
+    place: Datum[int]
+    """The place of the step among those of this agent, from 1, with each repetition of a loop counted; 0 if it gives
+    up."""
+    status: Datum[str]
+    """The status of the answer."""
+
+
 class RoutineMissed(TypedEvent):
     """A step of a routine could not be repeated, because its guard did not hold."""
 

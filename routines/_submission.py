@@ -1,0 +1,105 @@
+"""Fill in a task that names a routine: its request, its target and its checks, with the values of this run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from callboard.messages import Check, Routine, RoutineError, did_you_mean
+from callboard.models import resolve
+from callboard.routines._reference_check import check_references
+from callboard.routines._routine_file import load_routine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from callboard.messages import RoutineParameter, Task
+
+
+def with_routine(task: Task, path_of: Callable[[str], Path]) -> Task:
+    """Return a task with its routine read, and with what the routine gives it.
+
+    Args:
+        task: The task. Without a routine it is returned as it is.
+        path_of: Gives the path of a file that a task names.
+
+    Raises:
+        RoutineError: If the file is no routine, a parameter is missing, unknown or of another type, the task has
+            another target, or a check is invalid with these values.
+    """
+    if task.routine is None:
+        return task
+    if isinstance(task.routine, Routine):
+        routine = task.routine
+        for problem in check_references(routine):
+            msg = f"the routine {routine.routine}: {problem}"
+            raise RoutineError(msg)
+    else:
+        routine = load_routine(path_of(task.routine))
+    values = _values(routine, task.parameters)
+    target = task.target
+    if not routine.host:
+        target = str(resolve(routine.subtasks[0].target, values))
+    if task.target not in {None, target}:
+        msg = f"the routine {routine.routine} works on {target or 'targets of its own'}: leave out `target`"
+        raise RoutineError(msg)
+    checks = _checks(routine, values)
+    return task.model_copy(
+        update={
+            "routine": routine,
+            "request": task.request or str(resolve(routine.request, values)),
+            "target": target,
+            "checks": (*checks, *(check for check in task.checks if check not in checks)),
+        }
+    )
+
+
+def _values(routine: Routine, given: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    problems = list(_problems(routine.parameters, given))
+    if problems:
+        known = ", ".join(routine.parameters) or "none"
+        msg = f"the routine {routine.routine}: {'; '.join(problems)}. Its parameters are: {known}"
+        raise RoutineError(msg)
+    return {name: parameter.value for name, parameter in routine.parameters.items()} | dict(given)
+
+
+def _problems(parameters: Mapping[str, RoutineParameter], given: Mapping[str, JsonValue]) -> Iterator[str]:
+    for name, value in given.items():
+        if name not in parameters:
+            yield f"it has no parameter {name!r}{did_you_mean(name, parameters)}"
+            continue
+        usual = parameters[name].value
+        wants_text = parameters[name].document or isinstance(usual, str)
+        if wants_text and not isinstance(value, str):
+            yield f"the parameter {name!r} is a text: put {value!r} into quotes"
+        elif usual is not None and not wants_text and not _is_like(value, usual):
+            yield f"the parameter {name!r} is to be like {usual!r}, not {value!r}"
+    missing = [name for name, parameter in parameters.items() if parameter.value is None and name not in given]
+    yield from (f"the parameter {name!r} has no value: give one" for name in missing)
+
+
+def _is_like(value: JsonValue, usual: JsonValue) -> bool:
+    """Return whether a value has the type of the usual one; whole numbers and others are one type."""
+    numbers = {int, float}
+    return type(value) is type(usual) or {type(value), type(usual)} == numbers
+
+
+def _checks(routine: Routine, values: Mapping[str, JsonValue]) -> tuple[Check, ...]:
+    checks: list[Check] = []
+    for number, check in enumerate(routine.checks, 1):
+        place = f"the routine {routine.routine}: checks.{number}"
+        try:
+            checks.append(Check.model_validate(resolve(check, values)))
+        except LookupError as error:
+            msg = f"{place}: {error.args[0]}"
+            raise RoutineError(msg) from None
+        except ValidationError as error:
+            problem: Any = error.errors(include_url=False)[0]
+            where = ".".join(map(str, problem["loc"]))
+            msg = f"{place}{f'.{where}' if where else ''}: {problem['msg'].removeprefix('Value error, ')}"
+            raise RoutineError(msg) from None
+    return tuple(checks)

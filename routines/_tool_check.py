@@ -1,0 +1,64 @@
+"""Compare the actions of a routine with the tools that are there now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import AgentKind, RoutineLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from callboard.messages import Routine, RoutineAction, RoutineStep
+
+    Schemas = Callable[[str, str], Sequence[Mapping[str, Any]]]
+    """Gives the schemas of a tool's arguments, by the kind of the agent and the tool's name: one for each surface."""
+
+_CONTROL = frozenset({"control_id", "control_name"})
+
+
+def tool_problems(routine: Routine, schemas_of: Schemas) -> Iterator[str]:
+    """Yield the actions that no tool takes, with their places in the routine.
+
+    The routine may be older than the tools: an argument may have another name or form by now.
+    """
+    lists = {"host": (AgentKind.HOST.value, routine.host)}
+    lists |= {f"subtasks.{n}.steps": (part.kind, part.steps) for n, part in enumerate(routine.subtasks, 1)}
+    for place, (kind, entries) in lists.items():
+        for number, step in enumerate(_steps(entries), 1):
+            for index, action in enumerate(step.actions):
+                schemas = schemas_of(kind, action.tool)
+                problems = [_problem(schema, action) for schema in schemas]
+                if not problems:
+                    yield f"{place}.{number}.actions.{index}: {kind} agents have no tool {action.tool!r}"
+                elif all(problems):
+                    yield f"{place}.{number}.actions.{index}: {action.tool}: {problems[0]}"
+
+
+def _steps(entries: Sequence[RoutineStep | RoutineLoop]) -> Iterator[RoutineStep]:
+    for entry in entries:
+        yield from entry.steps if isinstance(entry, RoutineLoop) else (entry,)
+
+
+def _problem(schema: Mapping[str, Any], action: RoutineAction) -> str:
+    """Describe the first argument that does not fit; empty if all do."""
+    import jsonschema
+    from referencing import Registry
+
+    properties = schema.get("properties", {})
+    given = {*action.arguments, *(_CONTROL if action.control is not None else ())}
+    missing = [name for name in schema.get("required", ()) if name not in given]
+    if missing:
+        return f"the argument {missing[0]!r} is missing"
+    for name, value in action.arguments.items():
+        if name not in properties:
+            if schema.get("additionalProperties") not in (None, True, {}) or properties:
+                return f"it takes no argument {name!r}; it takes {', '.join(properties) or 'none'}"
+            continue
+        if "${" in str(value):
+            continue  # its value is not known yet
+        part = {**properties[name], "$defs": schema.get("$defs", {})}
+        errors = list(jsonschema.Draft202012Validator(part, registry=Registry()).iter_errors(value))
+        if errors:
+            return f"the argument {name!r}: {errors[0].message}"
+    return ""
