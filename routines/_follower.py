@@ -173,6 +173,7 @@ class RoutineFollower:
             found = held_controls(
                 _with_values(step, tree),
                 request.observation,
+                request.target,
                 once={action.control for action in step.actions if action.control is not None and action.tool in once},
             )
             tree["controls"] = [control.model_dump(mode="json") for control in found]
@@ -231,7 +232,7 @@ class RoutineFollower:
 def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:
     """Leave the routine if the results of a step have another form than the recorded ones."""
     for action, result in zip(placed.step.actions, results, strict=False):
-        difference = check_result(action.expect, result)
+        difference = "" if action.expect is None else check_result(action.expect, result)
         if difference:
             raise _LeftError(placed.number, f"the recorded form of the result of {action.tool}", difference)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     Schemas = Callable[[str, str], Sequence[Mapping[str, Any]]]
     """Gives the schemas of a tool's arguments, by the kind of the agent and the tool's name: one for each surface."""
 
-_CONTROL = frozenset({"control_id", "control_name"})
-
 
 def tool_problems(routine: Routine, schemas_of: Schemas) -> Iterator[str]:
     """Yield the actions that no tool takes, with their places in the routine.
@@ -41,15 +39,14 @@ def _steps(entries: Sequence[RoutineStep | RoutineLoop]) -> Iterator[RoutineStep
 
 
 def _problem(schema: Mapping[str, Any], action: RoutineAction) -> str:
-    """Describe the first argument that does not fit; empty if all do."""
+    """Describe the first argument that does not fit; empty if all do.
+
+    Missing ones are found by the call: the target, which is not known yet, may bind them.
+    """
     import jsonschema
     from referencing import Registry
 
     properties = schema.get("properties", {})
-    given = {*action.arguments, *(_CONTROL if action.control is not None else ())}
-    missing = [name for name in schema.get("required", ()) if name not in given]
-    if missing:
-        return f"the argument {missing[0]!r} is missing"
     for name, value in action.arguments.items():
         if name not in properties:
             if schema.get("additionalProperties") not in (None, True, {}) or properties:
