@@ -65,10 +65,9 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
-        source.tell_miss(answer.routine_miss)
         call_data = {
             "duration": None if is_known else time.perf_counter() - start,
-            "model": source.routine.name if answer.replayed and source.routine else source.model_name,
+            "model": source.name(answer),
             "answered_by": answer.model,
             "cost": None if answer.cost is None else usage.cost,
             "input_tokens": usage.input_tokens,
@@ -84,9 +83,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             continue
         if repair.sends_back_finish(answer, decision, call_data):
             continue
-        if answer.replayed:
-            source.tell_followed(decision)
-        else:
+        source.tell(answer, decision.status)
+        if not answer.replayed:
             context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **call_data)
         repaired = {"sent_back": context.meter.sent_back, "omitted": context.meter.omitted}
         return decision.model_copy(update=repaired) if context.meter.sent_back else decision

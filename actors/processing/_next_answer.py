@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._model_call import call_model
-from callboard.messages import EventName, ModelError, RoutineMiss, Usage
+from callboard.messages import EventName, ModelError, Usage
 from callboard.models import ModelAnswer
 
 if TYPE_CHECKING:
     from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
-    from callboard.messages import Decision
+    from callboard.messages import RoutineMiss
     from callboard.models import Model, ModelRequest
     from callboard.routines import RoutineFollower
 
@@ -47,9 +47,10 @@ class AnswerSource:
             raise ModelError(msg)
         return cls(context, run, routine, model)
 
-    @property
-    def model_name(self) -> str:
-        """The model's name in events."""
+    def name(self, answer: ModelAnswer) -> str:
+        """Return the name of the routine or the model that gave an answer, for events."""
+        if self.routine is not None and (answer.replayed or self.model is None):
+            return self.routine.name
         return "" if self.model is None else self.model.name or type(self.model).__name__
 
     async def answer(self, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
@@ -58,10 +59,8 @@ class AnswerSource:
         Raises:
             ModelError: If the routine is left, and there is no model.
         """
-        followed = None
-        if self.routine is not None:
-            start = time.perf_counter()
-            followed = self.routine.answer(request, has_model=self.model is not None)
+        start = time.perf_counter()
+        followed = self._followed(request)
         if isinstance(followed, ModelAnswer):
             self.context.meter.amounts["replayed"] += 1
             return followed, Usage(), start
@@ -75,22 +74,19 @@ class AnswerSource:
         answer, usage, start = await call_model(self.context, self.run, self.model, replace(request, observation=seen))
         return answer.model_copy(update={"routine_miss": followed}), usage, start
 
-    def tell_miss(self, miss: RoutineMiss | None) -> None:
-        """Tell that the routine was left, if it was."""
-        if miss is not None and self.routine is not None:
-            name = self.routine.routine.routine
-            self.context.tell(
-                EventName.ROUTINE_MISSED,
-                self.run,
-                routine=name,
-                place=miss.step,
-                expected=miss.expected,
-                found=miss.found,
-            )
+    def _followed(self, request: ModelRequest) -> ModelAnswer | RoutineMiss | None:
+        if self.routine is not None:
+            return self.routine.answer(request, has_model=self.model is not None)
+        return None if self.model is None else self.model.routine_answer(request)
 
-    def tell_followed(self, decision: Decision) -> None:
-        """Tell that the routine gave an answer."""
-        name = "" if self.routine is None else self.routine.routine.routine
-        self.context.tell(
-            EventName.ROUTINE_FOLLOWED, self.run, routine=name, place=decision.routine_step, status=decision.status
-        )
+    def tell(self, answer: ModelAnswer, status: str) -> None:
+        """Tell about the answer of a routine, and about the routine that was left at it."""
+        name = self.name(answer) if self.routine is None else self.routine.name
+        miss = answer.routine_miss
+        if miss is not None:
+            facts = {"routine": name, "place": miss.step, "expected": miss.expected, "found": miss.found}
+            self.context.tell(EventName.ROUTINE_MISSED, self.run, **facts)
+        if answer.replayed:
+            self.context.tell(
+                EventName.ROUTINE_FOLLOWED, self.run, routine=name, place=answer.routine_step, status=status
+            )

@@ -29,7 +29,8 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         except Exception as error:  # any error: a surface that is down must not hide the others
             notes.append(f"the targets of {surface.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
-    has_own_model = context.services.task_models.named(task_id)
+    services = context.services
+    has_own_model = services.task_models.named(task_id) or services.routines.of(task_id) is not None
     listed = context.services.listed[has_own_model]
     listed.update(lists, functools.partial(_offers, context, any_kind=has_own_model))
     targets, ids = listed.offered, listed.digest

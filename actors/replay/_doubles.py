@@ -104,8 +104,16 @@ class ReplayModel(Model):
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
+    def routine_answer(self, request: ModelRequest) -> ModelAnswer | None:
+        """Return the next answer, if a routine gave it."""
+        recorded_answer = next(iter(self._tape.answers), None)
+        return self._next() if recorded_answer is not None and recorded_answer.replayed else None
+
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Return the next answer, or fail as the model did."""
+        return self._next()
+
+    def _next(self) -> ModelAnswer:
         if not self._tape.answers:
             raise self._tape.no_answer()
         recorded_answer = self._tape.answers.pop(0)

@@ -274,7 +274,7 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
         kind = agent_kind(run.address)
         if kind not in services.agents:
             reasons.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
-        elif not services.agents[kind].has_model:
+        elif not services.agents[kind].has_model or record.task.routine is not None:
             pass
         elif record.task.model is not None:
             lacking = services.task_models.lacking(record.task.model)

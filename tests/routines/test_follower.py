@@ -1,0 +1,297 @@
+"""Tests of a routine's replay: guards, loops, references, people, models, crashes."""
+
+from __future__ import annotations
+
+import pytest
+
+from callboard import EventName, Outcome, Task
+from callboard.journal import JournalReader
+from callboard.messages import Routine, StepDone, TaskRefusedError
+from callboard.testing import MemoryServer, assert_replays
+from support import PATIENCE, wait_for
+
+
+def control(name="field-1", **facts):
+    return {"kind": "field", "name": name, "id": name, **facts}
+
+
+def write(text, field="field-1", **facts):
+    action = {"tool": "write", "arguments": {"control_id": "${controls.0.id}", "text": text}, "control": 0}
+    return {"status": "CONTINUE", "controls": [control(field)], "actions": [{**action, **facts}]}
+
+
+def lone(*steps, **parts):
+    """Make a routine of one window without a HostAgent."""
+    subtask = {"target": "memo:one", "kind": "app", "request": "fill it", "steps": [*steps, {"status": "FINISH"}]}
+    return Routine.model_validate({"routine": "fill", "request": "Fill ${who}", "subtasks": [subtask], **parts})
+
+
+WHO = {"parameters": {"who": {"value": "Ann"}}}
+
+
+def names(handle, *wanted):
+    return [event for event in handle.events() if event.name in wanted]
+
+
+def test_routine_is_repeated_without_a_model(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(servers=[surface])
+    handle = supervisor.submit(Task(routine=lone(write("for ${who}"), **WHO), parameters={"who": "Bob"}))
+    result = handle.result(PATIENCE)
+    assert result.ok
+    assert surface.effects == [("memo:one", "field-1", "for Bob")]
+    assert (result.usage.model_calls, result.usage.replayed, result.usage.steps) == (0, 2, 2)
+    followed = names(handle, EventName.ROUTINE_FOLLOWED, EventName.MODEL_ANSWERED)
+    assert [(event.name, event.data["place"]) for event in followed] == [
+        (EventName.ROUTINE_FOLLOWED, 1),
+        (EventName.ROUTINE_FOLLOWED, 2),
+    ]
+    assert handle.task.request == "Fill Bob"
+
+
+def test_loop_runs_once_for_each_item_and_ends_earlier_at_the_last(start):
+    surface = MemoryServer(MemoryServer.window(), controls={"field-1": "", "field-2": ""})
+    loop = {"each": "rows", "steps": [write("${item.0}"), write("${item.1}", "field-2")], "last": 1}
+    routine = lone(loop, write("done"), parameters={"who": {"value": "x"}, "rows": {"value": [["a", "b"]]}})
+    rows = [["a", "b"], ["c", "d"], ["e", "f"]]
+    result = start(servers=[surface]).submit(Task(routine=routine, parameters={"rows": rows})).result(PATIENCE)
+    assert result.ok
+    assert [text for _, _, text in surface.effects] == ["a", "b", "c", "d", "e", "done"]
+
+
+def test_reference_to_a_step_after_a_loop_counts_written_steps(start):
+    surface = MemoryServer(MemoryServer.window())
+    loop = {"each": "rows", "steps": [write("${item}")]}
+    last = write("${steps.1.results.0.value}!")
+    routine = lone(loop, last, parameters={"who": {"value": "x"}, "rows": {"value": ["a", "b", "c"]}})
+    assert start(servers=[surface]).submit(Task(routine=routine)).result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["a", "b", "c", "c!"]
+
+
+def test_model_goes_on_where_a_guard_does_not_hold(start):
+    surface = MemoryServer(MemoryServer.window())
+    seen = []
+
+    def model(request):
+        seen.append((request.step, request.observation.notes))
+        return {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "by a model"}}
+
+    routine = lone(write("one"), write("two", "gone"), write("three"), **WHO)
+    handle = start(servers=[surface], app=model).submit(Task(routine=routine))
+    result = handle.result(PATIENCE)
+    assert result.ok
+    assert [text for _, _, text in surface.effects] == ["one", "by a model"]
+    assert (result.usage.model_calls, result.usage.replayed) == (1, 1)
+    [missed] = names(handle, EventName.ROUTINE_MISSED)
+    assert (missed.data["routine"], missed.data["place"]) == ("routine:fill", 2)
+    assert "gone" in missed.data["expected"]
+    assert any("gone" in note for note in seen[0][1])
+
+
+def test_model_that_took_over_keeps_the_subtask(start):
+    surface = MemoryServer(MemoryServer.window())
+    model = [
+        {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "m1"}},
+        {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "m2"}},
+    ]
+    routine = lone(write("x", "gone"), write("y"), **WHO)
+    handle = start(servers=[surface], app=model).submit(Task(routine=routine))
+    assert handle.result(PATIENCE).usage.replayed == 0
+    assert [text for _, _, text in surface.effects] == ["m1", "m2"]
+    assert len(names(handle, EventName.ROUTINE_MISSED)) == 1
+
+
+def test_strict_routine_fails_at_the_first_miss(start):
+    surface = MemoryServer(MemoryServer.window())
+    routine = lone(write("one"), write("two", "gone"), **WHO)
+    supervisor = start(servers=[surface], app=lambda _: {"Status": "FINISH"})
+    result = supervisor.submit(Task(routine=routine, strict_routine=True)).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert "the routine fill stopped at step 2" in result.causes[0].reason
+    assert result.usage.model_calls == 0
+
+
+def test_routine_without_model_and_person_fails_with_the_reason(start):
+    supervisor = start(system={"ask_question": False})
+    result = supervisor.submit(Task(routine=lone(write("two", "gone"), **WHO))).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert "gone" in result.causes[0].reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "texts", "outcome"),
+    [
+        ("try again", ["one", "two", "three"], Outcome.FINISHED),
+        ("it is done, go on", ["one", "three"], Outcome.FINISHED),
+        ("stop", ["one"], Outcome.FAILED),
+    ],
+)
+def test_person_decides_about_a_miss_without_a_model(start, until, reply, texts, outcome):
+    surface = MemoryServer(MemoryServer.window(), controls={"field-1": "", "field-2": ""})
+    surface.remove("memo:one", "field-2")
+    routine = lone(write("one"), write("two", "field-2"), write("three"), **WHO)
+    handle = start(servers=[surface]).submit(Task(routine=routine))
+    until(handle, EventName.QUESTION_ASKED)
+    [question] = handle.questions()
+    assert "stopped at step 2" in question.questions[0].text
+    with surface._lock:
+        surface._controls["memo:one"]["field-2"] = ""
+    handle.answer(question.id, reply)
+    assert handle.result(PATIENCE).outcome is outcome
+    assert [text for _, _, text in surface.effects] == texts
+
+
+def test_failed_action_stops_the_routine_before_the_next_step(start):
+    surface = MemoryServer(MemoryServer.window())
+    bad = {"status": "CONTINUE", "actions": [{"tool": "write", "arguments": {"control_id": "no", "text": "x"}}]}
+    routine = lone(bad, write("two"), **WHO)
+    handle = start(servers=[surface], system={"ask_question": False}).submit(Task(routine=routine))
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
+    assert surface.effects == []
+    [missed] = names(handle, EventName.ROUTINE_MISSED)
+    assert missed.data["place"] == 1
+
+
+def test_other_form_of_a_result_stops_the_routine(start):
+    surface = MemoryServer(MemoryServer.window())
+    routine = lone(write("one", expect={"changes": True, "members": ["rows"]}), write("two"), **WHO)
+    handle = start(servers=[surface], system={"ask_question": False}).submit(Task(routine=routine))
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
+    assert [text for _, _, text in surface.effects] == ["one"]
+
+
+def test_routine_of_several_subtasks_hands_over_and_passes_results_on(start):
+    surface = MemoryServer(MemoryServer.window(), MemoryServer.window("two"))
+    first = {"target": "memo:one", "kind": "app", "request": "read ${who}", "steps": [write("one"), finish("${steps.1.output}")]}
+    second = {
+        "target": "memo:two",
+        "kind": "app",
+        "request": "write it",
+        "steps": [write("${subtasks.1.output} again"), finish("${steps.1.output}")],
+    }
+    host = [
+        {"status": "ASSIGN", "assign": [{"subtask": 1}]},
+        {"status": "ASSIGN", "assign": [{"subtask": 2}]},
+        finish("${subtasks.2.output}"),
+    ]
+    routine = {"routine": "two", "request": "both", "host": host, "subtasks": [first, second], **WHO}
+    result = start(servers=[surface]).submit(Task(routine=Routine.model_validate(routine))).result(PATIENCE)
+    assert (result.ok, result.output, result.usage.model_calls) == (True, "one again", 0)
+    assert [(target, text) for target, _, text in surface.effects] == [("memo:one", "one"), ("memo:two", "one again")]
+
+
+def finish(result):
+    return {"status": "FINISH", "result": result}
+
+
+def test_subtasks_of_one_step_run_as_a_group(start):
+    surface = MemoryServer(MemoryServer.window(), MemoryServer.window("two"))
+    subtasks = [
+        {"target": f"memo:{name}", "kind": "app", "request": f"fill {name}", "steps": [write(name), finish(name)]}
+        for name in ("one", "two")
+    ]
+    host = [
+        {"status": "ASSIGN", "assign": [{"subtask": 1}, {"subtask": 2, "after": [1]}]},
+        finish("${subtasks.2.output}"),
+    ]
+    routine = Routine.model_validate({"routine": "pair", "request": "both", "host": host, "subtasks": subtasks})
+    result = start(servers=[surface]).submit(Task(routine=routine)).result(PATIENCE)
+    assert (result.ok, result.output) == (True, "two")
+    assert [target for target, _, _ in surface.effects] == ["memo:one", "memo:two"]
+
+
+def test_approval_is_asked_again_and_the_routine_goes_on(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(servers=[surface], policy=[{"verdict": "approve", "tool": "write"}])
+    handle = supervisor.submit(Task(routine=lone(write("one"), write("two"), **WHO)))
+    for _ in range(2):
+        handle.approve(wait_for(handle.approvals)[0].id)
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["one", "two"]
+
+
+def test_denied_action_of_a_routine_is_not_done(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(
+        servers=[surface], policy=[{"verdict": "deny", "tool": "write"}], system={"ask_question": False}
+    )
+    assert supervisor.submit(Task(routine=lone(write("one"), **WHO))).result(PATIENCE).outcome is Outcome.FAILED
+    assert surface.effects == []
+
+
+def test_secret_without_a_grant_is_not_filled_in(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(servers=[surface], system={"ask_question": False})
+    task = Task(routine=lone(write("${secret:pw}"), **WHO), secrets={"pw": "swordfish-4711"})
+    supervisor.submit(task).result(PATIENCE)
+    assert all("swordfish" not in text for _, _, text in surface.effects)
+
+
+def test_recovered_task_goes_on_at_the_next_step(begin, until, tmp_path):
+    before = begin(policy=[{"verdict": "approve", "tool": "append"}])
+    append = {"tool": "append", "arguments": {"control_id": "field-1", "text": "b"}}
+    routine = lone(write("a"), {"status": "CONTINUE", "actions": [append]}, write("c"), **WHO)
+    handle = before.submit(Task(routine=routine))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    before.stop()
+    after = begin().handle(handle.task_id)
+    after.approve(after.approvals()[0].id)
+    result = after.result(PATIENCE)
+    assert (result.ok, result.usage.model_calls, result.usage.replayed) == (True, 0, 4)
+    with JournalReader.open(tmp_path / "journal.db") as reader:
+        steps = [row.message.record for row in reader.rows(handle.task_id) if isinstance(row.message, StepDone)]
+    assert [step.decision.routine_step for step in steps if not step.resumed] == [1, 2, 3, 4]
+    assert_replays(tmp_path / "journal.db", handle.task_id)
+
+
+@pytest.mark.parametrize("model", [False, True])
+def test_run_with_a_miss_replays_from_its_journal(begin, tmp_path, model):
+    models = {"app": [{"Status": "FINISH", "Result": 1}, {"Status": "FINISH", "Result": 1}]} if model else {}
+    supervisor = begin(system={"ask_question": False}, **models)
+    handle = supervisor.submit(Task(routine=lone(write("a"), write("b", "gone"), **WHO)))
+    assert handle.result(PATIENCE).ok is model
+    supervisor.stop()
+    assert_replays(tmp_path / "journal.db", handle.task_id)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"parameters": {"whom": "x"}}, "has no parameter 'whom'; did you mean 'who'"),
+        ({"parameters": {"who": 3}}, "is a text"),
+        ({"target": "memo:two"}, "works on memo:one: leave out `target`"),
+    ],
+)
+def test_wrong_values_are_refused_before_anything_runs(start, given, message):
+    with pytest.raises(TaskRefusedError, match=message):
+        start().submit(Task(routine=lone(write("${who}"), **WHO), **given))
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ({"status": "CONTINUE", "actions": [{"tool": "wipe"}]}, "subtasks.1.steps.1.actions.0: app agents have no tool"),
+        (
+            {"status": "CONTINUE", "actions": [{"tool": "write", "arguments": {"txt": "a"}}]},
+            "subtasks.1.steps.1.actions.0: write: it takes no argument 'txt'",
+        ),
+        (
+            {"status": "CONTINUE", "actions": [{"tool": "write", "arguments": {"text": 5}}]},
+            "the argument 'text': 5 is not of type 'string'",
+        ),
+    ],
+)
+def test_routine_for_other_tools_is_refused_with_its_place(start, step, message):
+    with pytest.raises(TaskRefusedError, match=message):
+        start().submit(Task(routine=lone(step, **WHO)))
+
+
+def test_checks_of_a_routine_are_the_tasks_checks(start):
+    surface = MemoryServer(MemoryServer.window())
+    check = {"control": {"target": "memo:one", "name": "field-1"}, "path": "/detail/text", "equals": "${who}"}
+    routine = lone(write("${who}"), checks=[check], **WHO)
+    result = start(servers=[surface]).submit(Task(routine=routine, parameters={"who": "Zoe"})).result(PATIENCE)
+    assert result.verified is True
+    wrong = lone(write("other"), checks=[check], **WHO)
+    supervisor = start(servers=[surface], system={"ask_question": False})
+    assert supervisor.submit(Task(routine=wrong)).result(PATIENCE).verified is False
