@@ -48,6 +48,12 @@ class RecordedControl(DocumentedFields, Value):
     """The columns of a table or sheet: its header, or their number. Null for other controls."""
     alike: int = Field(default=0, ge=0)
     """The number of controls with its kind, name and place; 0 if it was the only one."""
+    elsewhere: int = Field(default=0, ge=0)
+    """The number of controls with its kind and name in other places."""
+    disabled: bool = False
+    """Whether it was disabled. Otherwise the routine stops if it is now."""
+    hidden: bool = False
+    """Whether it was hidden. Otherwise the routine stops if it is now."""
 
 
 class ExpectedResult(DocumentedFields, Value):

@@ -209,15 +209,18 @@ class Control(Value):
     """Its place in the target's picture; None where it is not visible. No prompt shows the numbers."""
     states: tuple[str, ...] = ()
     """Its present states: ``focused``, ``checked``, ``expanded``. With ``password`` it is blacked out in pictures."""
+    place: str = ""
+    """The group, heading or row that it belongs to, in words that survive a change of ids; empty for none. No prompt
+    shows it: with it, a routine tells apart controls of the same name."""
     detail: dict[str, JsonValue] = Field(default_factory=dict)
     """Further facts: a table's size, a range's address, a parent's id."""
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Leave out a missing place and missing states.
+        """Leave out a missing box, missing states and a missing place.
 
         Fingerprints are made of this text, and those in journals of versions without these fields must stay equal.
         """
-        optional_fields = (("box", self.box), ("states", self.states))
+        optional_fields = (("box", self.box), ("states", self.states), ("place", self.place))
         absent = {name for name, value in optional_fields if not value}
         return [(name, value) for name, value in super().__repr_args__() if name not in absent]
 

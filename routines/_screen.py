@@ -1,0 +1,77 @@
+"""Screen of a step: the window in front, and the open dialogs."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from callboard.messages import TargetKind
+
+if TYPE_CHECKING:
+    from callboard.messages import Observation, Target
+
+_DIALOGS = frozenset(
+    {
+        "alert",
+        "alert dialog",
+        "alertdialog",
+        "color chooser",
+        "dialog",
+        "file chooser",
+        "font chooser",
+        "page dialog",
+    }
+)
+"""The kinds of controls that are dialogs, on all surfaces."""
+
+
+def dialogs_of(observation: Observation) -> tuple[str, ...]:
+    """Return the names of the open dialogs.
+
+    They are controls of certain kinds, and the texts of the facts `dialog` and `dialogs`.
+    """
+    names = [
+        control.name or control.kind for control in observation.controls if control.visible and control.kind in _DIALOGS
+    ]
+    one, several = observation.window.get("dialog"), observation.window.get("dialogs")
+    names += [one] if isinstance(one, str) and one else []
+    names += [name for name in several if isinstance(name, str)] if isinstance(several, list) else []
+    return tuple(names)
+
+
+def window_of(observation: Observation, target: Target | None) -> str:
+    """Return what is in front, in a form that the next run has too; empty where nothing is known.
+
+    It is a document's application, a desktop's application, an Android device's activity, a page's address without
+    query, or a shell's working folder.
+    """
+    facts = observation.window
+    match facts:
+        case {"url": str(url)}:
+            return _page(url)
+        case {"cwd": str(folder), "workspace": str(workspace)}:
+            return _folder(folder, workspace)
+        case {"application": str(application)}:
+            return application
+        case {"titles": list()} if target is not None and target.kind is TargetKind.WINDOW:
+            return target.address.split("/")[1]
+        case _:
+            return ""
+
+
+def _page(url: str) -> str:
+    """Return an address without query, and with a fragment only if that is a path too."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is no address, and is compared as it is
+        return url
+    fragment = parts.fragment.removeprefix("!")
+    route = f"#{fragment.partition('?')[0]}" if fragment.startswith("/") else ""
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl() + route
+
+
+def _folder(folder: str, workspace: str) -> str:
+    """Return a working folder, relative to the workspace if it is in there."""
+    path, base = PurePosixPath(folder), PurePosixPath(workspace)
+    return str(path.relative_to(base)) if path.is_relative_to(base) else folder
