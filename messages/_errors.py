@@ -155,10 +155,6 @@ class ScriptError(CallboardError):
     """
 
 
-class RoutineError(CallboardError):
-    """A routine's file is invalid, or a task can't be made into a routine."""
-
-
 class RoutineMissError(CallboardError):
     """A surface is not as it was when a step of a routine was recorded.
 

@@ -155,13 +155,10 @@ def _held(recorded: RecordedControl, controls: Sequence[PlacedControl], *, relab
     same_kind = [placed for placed in controls if placed.control.kind == recorded.kind]
     matches = [placed for placed in same_kind if (placed.name, placed.control.place) == (recorded.name, recorded.place)]
     expected = _described(recorded)
-    if matches:
-        control = _confirmed(recorded, matches, expected)
-    else:
-        relabelled = _relabelled(recorded, same_kind, controls) if relabels else None
-        if relabelled is None:
-            raise RoutineMissError(expected, _listed(same_kind))
-        control = relabelled
+    relabelled = _relabelled(recorded, same_kind, controls) if relabels else None
+    if relabelled is None and not matches:
+        raise RoutineMissError(expected, _listed(same_kind))
+    control = relabelled or _confirmed(recorded, matches, expected)
     columns = _columns(control)
     if recorded.columns is not None and columns != recorded.columns:
         expected += f" with the columns {_quoted(recorded.columns)}"
@@ -176,27 +173,29 @@ def _held(recorded: RecordedControl, controls: Sequence[PlacedControl], *, relab
 def _confirmed(recorded: RecordedControl, matches: Sequence[PlacedControl], expected: str) -> Control:
     """Choose among the controls of the same kind, name and place.
 
-    The only one must still have its id or a neighbour, unless it is data. One of several has to have all of these, and
-    their number must be the same.
+    The only one must still have its id or both neighbours, unless it is data. One of several has to have all of these,
+    and their number must be the same.
 
     Raises:
         RoutineMissError: If none or several remain.
     """
     if len(matches) != max(recorded.alike, 1):
         raise RoutineMissError(expected, f"{len(matches)} of them")
-    same = [placed for placed in matches if all(_kept(recorded, placed))]
+    same: Sequence[PlacedControl] = [placed for placed in matches if all(_kept(recorded, placed))]
     if not recorded.alike and _is_plausible(recorded, matches[0]):
         same = matches
     if len(same) != 1:
         others = " and ".join(_between(placed.control.id, placed.before, placed.after) for placed in matches)
-        raise RoutineMissError(f"{expected}, {_between(recorded.id, recorded.before, recorded.after)}", others)
+        expected += f", {_between(recorded.id, recorded.before, recorded.after)}"
+        raise RoutineMissError(expected, others)
     return same[0].control
 
 
 def _is_plausible(recorded: RecordedControl, placed: PlacedControl) -> bool:
     """Return whether the only control of a name is the recorded one: a removed one may have made way for another."""
     named_only = not (recorded.id or recorded.before or recorded.after)
-    return recorded.kind in _DATA or named_only or any(_kept(recorded, placed))
+    same_id, same_before, same_after = _kept(recorded, placed)
+    return recorded.kind in _DATA or named_only or same_id or (same_before and same_after)
 
 
 def _relabelled(
@@ -206,12 +205,11 @@ def _relabelled(
 
     Its new name must be new on the surface, and its old name must not have moved elsewhere.
     """
-    if recorded.kind in _DATA or recorded.alike:
-        return None
-    if sum(placed.name == recorded.name for placed in same_kind) > recorded.elsewhere:
+    number = max(recorded.alike, 1) + recorded.elsewhere - 1
+    if recorded.kind in _DATA or sum(placed.name == recorded.name for placed in same_kind) > number:
         return None
     for placed in same_kind:
-        if placed.control.place == recorded.place and all(_kept(recorded, placed)):
+        if placed.name != recorded.name and placed.control.place == recorded.place and all(_kept(recorded, placed)):
             is_new = sum(other.name == placed.name for other in controls) == 1
             return placed.control if is_new else None
     return None
@@ -229,7 +227,8 @@ def _described(recorded: RecordedControl) -> str:
 
 
 def _between(control_id: str, before: str, after: str) -> str:
-    return f"{control_id!r} between {_quoted(before) if before else 'the start'} and {_quoted(after) if after else 'the end'}"
+    first, last = _quoted(before) if before else "the start", _quoted(after) if after else "the end"
+    return f"{control_id!r} between {first} and {last}"
 
 
 def _listed(same_kind: Sequence[PlacedControl]) -> str:

@@ -62,7 +62,10 @@ def window_of(observation: Observation, target: Target | None) -> str:
 
 def _page(url: str) -> str:
     """Return an address without query, and with a fragment only if that is a path too."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is no address, and is compared as it is
+        return url
     fragment = parts.fragment.removeprefix("!")
     route = f"#{fragment.partition('?')[0]}" if fragment.startswith("/") else ""
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl() + route
