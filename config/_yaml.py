@@ -46,28 +46,49 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load_yaml(file: Path) -> Any:
+class _PlainLoader(_Loader):
+    """The loader for files that may not repeat parts."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node.
+
+        Raises:
+            YamlError: If it is an alias.
+        """
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call] # as all of PyYAML's parser
+            msg = f"has an alias (`*`) in line {event.start_mark.line + 1}: write the part out"
+            raise YamlError(msg)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
+
+
+def load_yaml(file: Path, *, aliases: bool = True) -> Any:
     """Read a YAML file.
+
+    Args:
+        file: The file.
+        aliases: Whether a part may be repeated by an alias.
 
     Raises:
         OSError: If it can't be read.
-        YamlError: If it is not valid YAML, or has a duplicate key.
+        YamlError: If it is not valid YAML, has a duplicate key, or an alias that is not allowed.
     """
     try:
-        return parse_yaml(file.read_text(encoding="utf-8"))
+        return parse_yaml(file.read_text(encoding="utf-8"), aliases=aliases)
     except UnicodeDecodeError as error:
         msg = f"is not UTF-8 text (byte {error.start + 1}): save it as UTF-8"
         raise YamlError(msg) from None
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(text: str, *, aliases: bool = True) -> Any:
     """Parse a text as YAML.
 
     Raises:
-        YamlError: If it is not valid YAML, or has a duplicate key.
+        YamlError: If it is not valid YAML, has a duplicate key, or an alias that is not allowed.
     """
     try:
-        content = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
+        content = yaml.load(text, Loader=_Loader if aliases else _PlainLoader)  # noqa: S506 - they are safe loaders
         _size(content, {})
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

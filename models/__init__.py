@@ -12,7 +12,7 @@ from callboard.models._model import (
     threads_here,
 )
 from callboard.models._proposals import LONGEST_WAIT, ProposingHostResponse
-from callboard.models._references import References
+from callboard.models._references import References, look_up
 from callboard.models._responses import (
     ActionResponse,
     AgentResponse,
@@ -60,6 +60,7 @@ __all__ = [
     "chosen",
     "given_models",
     "labelled",
+    "look_up",
     "named_models",
     "read_judgement",
     "read_response",

@@ -1,0 +1,86 @@
+"""Remarks for the person who saves a recording."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from callboard.messages import RoutineLoop
+from callboard.routines._origins import parts
+from callboard.routines._reference_check import REFERENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.messages import Routine, RoutineStep
+    from callboard.routines._journaled_task import JournaledTask
+
+_RANGE = re.compile(r"\$?[A-Z]{1,3}\$?\d+:\$?[A-Z]{1,3}\$?\d+")
+_ROW = re.compile(r"((?:steps\.\d+\.results\.\d+\.value|subtasks\.\d+\.output).*?)\.(\d+)(?:\.|$)")
+_MOST = 20
+"""The number of remarks of one kind."""
+
+
+def remarks_on(routine: Routine, task: JournaledTask, unseen: list[str]) -> Iterator[str]:
+    """Yield remarks on the parts that may not fit other data."""
+    if not routine.recorded.verified:
+        yield (
+            f"the task {task.task.id} was not verified: it has no checks that held, so that nothing shows whether the "
+            "routine does the right thing; add `checks`"
+        )
+    for run in task.left_out:
+        changed = run.result is not None and run.result.actions
+        effect = "; it changed something, which the routine will not do" if changed else ""
+        yield f"subtask {run.assign.number} ({run.assign.request!r}) did not finish and is left out{effect}"
+    for run in task.runs:
+        if run.failed_actions:
+            count = "1 failed action" if run.failed_actions == 1 else f"{run.failed_actions} failed actions"
+            yield f"{run.assign.address}: {count} left out"
+    for place in unseen[:_MOST]:
+        yield f"{place} acts on a control that it had not seen: its id stays as it is"
+    for place, step in _steps(routine):
+        yield from _of_step(place, step)
+    yield from _of_task(task)
+
+
+def _steps(routine: Routine) -> Iterator[tuple[str, RoutineStep]]:
+    agents = [("host", routine.host)]
+    agents += [(f"subtasks.{number}.steps", subtask.steps) for number, subtask in enumerate(routine.subtasks, 1)]
+    for name, entries in agents:
+        for index, entry in enumerate(entries, 1):
+            if isinstance(entry, RoutineLoop):
+                yield from ((f"{name}.{index}.steps.{number}", step) for number, step in enumerate(entry.steps, 1))
+            else:
+                yield f"{name}.{index}", entry
+
+
+def _of_step(place: str, step: RoutineStep) -> Iterator[str]:
+    for tail, value in parts("", step.result):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{place}.result{tail} is always {value}: if it counts rows, refer to a result instead"
+    rows: dict[str, set[str]] = {}
+    for number, action in enumerate(step.actions):
+        for tail, value in parts("", action.arguments):
+            if isinstance(value, str) and _RANGE.search(value) and not REFERENCE.search(value):
+                argument = f"{place}.actions.{number}.arguments{tail}"
+                yield f"{argument} has the fixed cells {value!r}, however many rows there are"
+            for path, row in _rows_in(value):
+                rows.setdefault(path, set()).add(row)
+    for path, numbers in rows.items():
+        if len(numbers) > 1:
+            yield f"{place} names {len(numbers)} items of {path} one by one: further ones are left out"
+
+
+def _rows_in(value: object) -> Iterator[tuple[str, str]]:
+    """Yield the items of lists that a text refers to, each as the list and the number."""
+    for match in REFERENCE.finditer(value) if isinstance(value, str) else ():
+        row = _ROW.match(match[1] or "")
+        if row is not None:
+            yield row[1], row[2]
+
+
+def _of_task(task: JournaledTask) -> Iterator[str]:
+    fields = ("judge", "output_schema", "may_change", "policy", "budget", "limits", "secrets")
+    own = [name for name in fields if getattr(task.task, name)]
+    if own:
+        yield f"the task's {', '.join(own)} are no part of the routine: give them with each run"

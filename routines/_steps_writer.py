@@ -1,0 +1,326 @@
+"""Write the steps of one agent: references in place of values, and loops in place of repeated steps."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import RoutineAction, RoutineLoop, RoutineStep
+from callboard.routines._guard import recorded_control
+from callboard.routines._origins import Origin, is_trivial, key_of, parts
+from callboard.routines._parameter_values import escaped
+from callboard.routines._recorded_reason import recorded_reason
+from callboard.routines._step_draft import Reference, position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.messages import RecordedControl
+    from callboard.routines._origins import Origins
+    from callboard.routines._parameter_values import ParameterValues
+    from callboard.routines._step_draft import ActionDraft, StepDraft
+
+_BY_NAME = "controls by name: "
+"""The beginning of a candidate that names a control of the step."""
+
+
+class _DiffersError(Exception):
+    """Steps differ in more than the items of a list."""
+
+
+class _Item:
+    """An item of a list, with the places of its values."""
+
+    def __init__(self, item: JsonValue) -> None:
+        self._places: dict[str, list[str]] = defaultdict(list)
+        texts: dict[str, str] = {}
+        for tail, value in parts("item", item):
+            self._places[key_of(value)].append(tail)
+            if isinstance(value, str) and len(value) > 1:
+                texts.setdefault(value, tail)
+        self._texts = texts
+        edges = [rf"(?<!\w){re.escape(text)}(?!\w)" for text in sorted(texts, key=len, reverse=True)]
+        self._any = re.compile("|".join(edges)) if edges else None
+
+    def references(self, value: JsonValue) -> list[str]:
+        """List the references to a value."""
+        return self._places.get(key_of(value), [])
+
+    def template(self, text: str) -> str:
+        """Replace the item's texts within another one."""
+        if self._any is None:
+            return escaped(text)
+        end, written = 0, []
+        for match in self._any.finditer(text):
+            written += [escaped(text[end : match.start()]), f"${{{self._texts[match[0]]}}}"]
+            end = match.end()
+        return "".join([*written, escaped(text[end:])])
+
+
+@dataclass
+class _Repeat:
+    """One run of a step: the only one, or that for one item of a list."""
+
+    draft: StepDraft
+    numbers: dict[int, int]
+    """The numbers in the routine of the steps that it may refer to, by their indexes."""
+    item: _Item | None = None
+
+
+@dataclass
+class _Written:
+    """A written step, and the facts that hold once it is kept."""
+
+    step: RoutineStep
+    literals: set[str] = field(default_factory=set)
+    varied: bool = False
+    """Whether a value comes from the items of a list."""
+
+
+class StepsWriter:
+    """Writes the steps of one agent, in order."""
+
+    def __init__(self, drafts: Sequence[StepDraft], origins: Origins, parameters: ParameterValues) -> None:
+        self._drafts = drafts
+        self._origins = origins
+        self._parameters = parameters
+        self._numbers: dict[int, int] = {}
+        self._count = 0
+        self._literals: set[str] = set()
+        self._shapes = [draft.shape for draft in drafts]
+
+    def entries(self) -> tuple[RoutineStep | RoutineLoop, ...]:
+        """Return all steps and loops."""
+        entries: list[RoutineStep | RoutineLoop] = []
+        start = 0
+        while start < len(self._drafts):
+            found = self._loop_at(start)
+            if found is None:
+                written = [_step([_Repeat(self._drafts[start], self._numbers)], self)]
+                entries.append(written[0].step)
+                size = length = 1
+            else:
+                loop, written, length = found
+                entries.append(loop)
+                size = len(written)
+            for step in written:
+                self._literals |= step.literals
+            self._count += size
+            first = start + (length - 1) // size * size  # of a loop, only the latest steps can be named after it
+            self._numbers |= {index: self._count - size + 1 + (index - first) for index in range(first, start + length)}
+            start += length
+        return tuple(entries)
+
+    def candidates(self, value: JsonValue, key: str | None, repeat: _Repeat, own: Origin | None) -> Iterator[str]:
+        """Yield the references to a value, the best first, without ``${}``.
+
+        A text that the agent itself wrote before is its own also where a result repeats it. A control's name counts in
+        an argument that is called like the control's kind, and everywhere in a result, which has no `key`.
+        """
+        parameter = self._parameters.of(value)
+        if parameter:
+            yield parameter[2:-1]
+        if own is not None:
+            yield from self._numbered(own, repeat)
+        if repeat.item is not None:
+            yield from repeat.item.references(value)
+        if isinstance(value, str) and value in self._literals:
+            return
+        for origin in self._origins.of(value, repeat.draft.visible):
+            yield from self._numbered(origin, repeat)
+        if isinstance(value, str) and not is_trivial(value):
+            same = [control for control in repeat.draft.observation.controls if control.name == value]
+            if len(same) == 1 and (key is None or same[0].kind in {key, *key.split("_")}):
+                yield f"{_BY_NAME}{value}"
+
+    @staticmethod
+    def _numbered(origin: Origin, repeat: _Repeat) -> Iterator[str]:
+        if origin.subtask:
+            yield origin.path
+        elif origin.step in repeat.numbers and origin.step < repeat.draft.index:
+            yield f"steps.{repeat.numbers[origin.step]}.{origin.path}"
+
+    def _loop_at(self, start: int) -> tuple[RoutineLoop, list[_Written], int] | None:
+        """Find the longest loop that begins with a step."""
+        best: tuple[RoutineLoop, list[_Written], int] | None = None
+        most = len(self._drafts) - start
+        for origin, items in self._origins.lists(start, self._drafts[start].visible):
+            path = next(self._numbered(origin, _Repeat(self._drafts[start], self._numbers)), "")
+            if not path or len(items) > most:
+                continue
+            for size, last in self._sizes(start, len(items)):
+                length = (len(items) - 1) * size + last
+                if best is not None and length <= best[2]:
+                    continue
+                try:
+                    written = self._repeated(start, size, length, [_Item(item) for item in items])
+                except _DiffersError:
+                    continue
+                if any(step.varied for step in written):
+                    steps = tuple(step.step for step in written)
+                    best = RoutineLoop(each=path, steps=steps, last=None if last == size else last), written, length
+        return best
+
+    def _sizes(self, start: int, count: int) -> Iterator[tuple[int, int]]:
+        """Yield the numbers of steps for one item, and for the last one, with which the steps repeat in form."""
+        most = len(self._drafts) - start
+        for size in range(1, (most - 1) // (count - 1) + 1):
+            whole = size * (count - 1)
+            if self._shapes[start : start + whole - size] != self._shapes[start + size : start + whole]:
+                continue
+            for last in range(min(size, most - whole), 0, -1):
+                if self._shapes[start + whole : start + whole + last] == self._shapes[start : start + last]:
+                    yield size, last
+                    break
+
+    def _repeated(self, start: int, size: int, length: int, items: list[_Item]) -> list[_Written]:
+        """Write the steps for one item.
+
+        Raises:
+            _DiffersError: If those for the items differ in more.
+        """
+        written = []
+        for offset in range(size):
+            repeats = []
+            for number, item in enumerate(items):
+                first = start + number * size
+                if first + offset < start + length:
+                    inner = {first + inner: self._count + 1 + inner for inner in range(offset)}
+                    repeats.append(_Repeat(self._drafts[first + offset], self._numbers | inner, item))
+            written.append(_step(repeats, self))
+        return written
+
+    @property
+    def parameters(self) -> ParameterValues:
+        """The parameters of the recording."""
+        return self._parameters
+
+    @property
+    def data(self) -> set[str]:
+        """The texts of all results that the agent got."""
+        return self._origins.texts
+
+
+def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
+    """Write a step, once for all items of a list.
+
+    Raises:
+        _DiffersError: If the steps for the items differ in more.
+    """
+    draft = repeats[0].draft
+    values = _Values(repeats, writer, list(draft.controls))
+    actions = tuple(values.action(number, action) for number, action in enumerate(draft.actions))
+    result = None
+    if draft.result is not None:
+        results = [repeat.draft.result for repeat in repeats]
+        result = values.write(results, None, [repeat.draft.own_result for repeat in repeats])
+    step = RoutineStep(
+        status=draft.status,
+        window=draft.window,
+        dialogs=draft.dialogs,
+        controls=tuple(values.controls),
+        actions=actions,
+        assign=draft.assign,
+        stops_group=draft.stops_group,
+        result=result,
+    )
+    reason = recorded_reason(writer.parameters.inside(draft.thought), step, draft.observation, writer.data)
+    return _Written(step.model_copy(update={"why": reason}) if reason else step, values.literals, values.varied)
+
+
+class _Values:
+    """Writes the values of a step, once for all items of a list."""
+
+    def __init__(self, repeats: list[_Repeat], writer: StepsWriter, controls: list[RecordedControl]) -> None:
+        self._repeats = repeats
+        self._writer = writer
+        self.controls = controls
+        self.literals: set[str] = set()
+        self.varied = False
+        self._sources: set[str] = set()
+        """The results that the other arguments of an action come from."""
+
+    def action(self, number: int, draft: ActionDraft) -> RoutineAction:
+        """Write an action."""
+        drafts = [repeat.draft.actions[number] for repeat in self._repeats]
+        values = {key: [action.arguments[key] for action in drafts] for key in draft.arguments}
+        own = {key: [action.own.get(key) for action in drafts] for key in draft.arguments}
+        for key in draft.arguments:
+            sources = {_source(reference) for reference in self._common(values[key], key, own[key])}
+            self._sources |= sources if len(sources) == 1 else set()
+        arguments = {key: self.write(values[key], key, own[key]) for key in draft.arguments}
+        self._sources = set()
+        return RoutineAction(tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect)
+
+    def write(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None = None) -> JsonValue:
+        """Write one value: a reference that holds for all items, or the value itself.
+
+        Raises:
+            _DiffersError: If the values differ, and no reference is common to them.
+        """
+        first = values[0]
+        equal = len({key_of(value) for value in values}) == 1
+        if any(isinstance(value, Reference) for value in values):
+            if not equal:
+                raise _DiffersError
+            return str(first)
+        references = self._common(values, key, own)
+        if references:
+            near = [reference for reference in references if _source(reference) in self._sources]
+            reference = (near or references)[0]
+            self.varied |= not equal and reference.startswith("item")
+            return f"${{{self._named(reference, first)}}}"
+        if all(isinstance(value, dict) and value.keys() == first.keys() for value in values):
+            return {
+                name: self.write([value[name] for value in values], None if key is None else name) for name in first
+            }
+        if all(isinstance(value, list) and len(value) == len(first) for value in values):
+            return [self.write(list(items), key) for items in zip(*values, strict=True)]
+        if equal:
+            return self._literal(first)
+        return self._template(values)
+
+    def _literal(self, value: JsonValue) -> JsonValue:
+        if not isinstance(value, str):
+            return value
+        self.literals.add(value)
+        return self._writer.parameters.inside(value)
+
+    def _common(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None) -> list[str]:
+        """List the references that hold for all items, the best first."""
+        found = [
+            list(self._writer.candidates(value, key, repeat, None if own is None else own[number]))
+            for number, (value, repeat) in enumerate(zip(values, self._repeats, strict=True))
+        ]
+        common = [reference for reference in found[0] if all(reference in others for others in found[1:])]
+        if is_trivial(values[0]) and all(key_of(value) == key_of(values[0]) for value in values):
+            common = [reference for reference in common if not reference.startswith("item")]
+        return common
+
+    def _named(self, reference: str, value: Any) -> str:
+        """Return a reference; a control that is named by it is added to those of the step."""
+        if not reference.startswith(_BY_NAME):
+            return reference
+        observation = self._repeats[0].draft.observation
+        control = next(control for control in observation.controls if control.name == value)
+        return f"controls.{position(self.controls, recorded_control(control, observation))}.name"
+
+    def _template(self, values: list[Any]) -> str:
+        """Write a text around the texts of an item."""
+        items = [repeat.item for repeat in self._repeats]
+        if not all(isinstance(value, str) for value in values) or None in items:
+            raise _DiffersError
+        templates = {item.template(value) for item, value in zip(items, values, strict=True) if item is not None}
+        if len(templates) > 1:
+            raise _DiffersError
+        self.varied = True
+        return templates.pop()
+
+
+def _source(reference: str) -> str:
+    """Return the result that a reference leads into, without the place in it."""
+    return ".".join(reference.split(".")[: 4 if reference.startswith("steps.") else 2])
