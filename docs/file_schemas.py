@@ -11,7 +11,7 @@ from markdown_parts import description
 from callboard.actors.processing import AGENTS
 from callboard.config import Settings
 from callboard.kinds import ProposingHostResponse
-from callboard.messages import Task
+from callboard.messages import Routine, Task
 from callboard.terminal import EvalSet
 
 if TYPE_CHECKING:
@@ -54,9 +54,15 @@ def eval_schema() -> dict[str, Any]:
     return EvalSet.model_json_schema()
 
 
+def routine_schema() -> dict[str, Any]:
+    """Describe a routine."""
+    return Routine.model_json_schema()
+
+
 FILES: dict[str, Callable[[], dict[str, Any]]] = {
     "callboard.yaml": settings_schema,
     "eval.yaml": eval_schema,
+    "routine.yaml": routine_schema,
     "task.yaml": task_schema,
     "script.yaml": script_schema,
 }

@@ -94,7 +94,7 @@ from callboard.messages._errors import (
     OutOfBudgetError,
     OutputTypeError,
     PhaseError,
-    RoutineMissError,
+    RoutineError,
     RunStalledError,
     ScriptError,
     SettingsError,

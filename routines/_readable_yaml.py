@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -17,6 +18,7 @@ _ONE_LINE = 80
 """The most characters of a collection that is written in one line."""
 _WORD, _WORDS = 24, 300
 """The most characters of each item, and of all, in a list that is written in a few lines."""
+_SEPARATORS = re.compile("[\\r\\x85\\u2028\\u2029\\ufeff]")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -32,8 +34,17 @@ class _Dumper(yaml.SafeDumper):
         node.flow_style = _is_short(node.value) or _has_words(node.value)
         return node
 
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Quote texts with separators of lines that PyYAML would read as another one."""
+        node = super().represent_str(data)
+        node.style = '"' if _SEPARATORS.search(data) else None
+        return node
+
     def ignore_aliases(self, data: object) -> bool:
         return True
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _is_short(parts: list[yaml.Node]) -> bool:

@@ -18,7 +18,7 @@ from callboard.messages import (
     agent_kind,
 )
 from callboard.routines._expected import expected_of
-from callboard.routines._screen import dialogs_of, window_of
+from callboard.routines._guard import dialogs_of, window_of
 from callboard.routines._journaled_task import journaled_task
 from callboard.routines._origins import Origins, parts
 from callboard.routines._own_references import OwnReferences

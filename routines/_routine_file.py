@@ -72,14 +72,20 @@ def load_routine(path: Path) -> Routine:
 
 
 def _problems(error: ValidationError, content: dict[Any, Any]) -> Iterator[str]:
-    for problem in error.errors(include_url=False):
+    problems = error.errors(include_url=False)
+    for problem in problems:
         loc, model = problem["loc"], ""
+        if problem["type"] == "too_short" and any(
+            other["loc"][: len(loc)] == loc != other["loc"] for other in problems
+        ):
+            continue  # its items are missing because they are invalid
         path: list[str | int] = []
         value: Any = content
         for part in loc:
-            if part in {"RoutineStep", "RoutineLoop"}:  # the branch of an entry that is a step or a loop
+            branch = next((name for name in ("RoutineStep", "RoutineLoop") if name in str(part)), "")
+            if branch:  # of an entry that is a step or a loop
                 model = "RoutineLoop" if isinstance(value, dict) and "each" in value else "RoutineStep"
-                if part != model:
+                if branch != model:
                     break
                 continue
             path.append(part)

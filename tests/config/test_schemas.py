@@ -22,7 +22,7 @@ from support import command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "config" / "schemas"
-NAMES = ("callboard", "eval", "task", "script")
+NAMES = ("callboard", "eval", "routine", "task", "script")
 FILES = sorted(ROOT.glob("examples/*/*.yaml"))
 every_file = pytest.mark.parametrize("file", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 

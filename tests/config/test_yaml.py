@@ -82,3 +82,11 @@ def test_aliases_that_multiply_are_refused(file):
         load_yaml(file)
     file.write_text("a: &a [x]\nb: [*a, *a]\n")
     assert load_yaml(file) == {"a": ["x"], "b": [["x"], ["x"]]}
+
+
+def test_an_alias_is_refused_where_none_is_allowed(file):
+    file.write_text("a: &a [x]\nb:\n- *a\n")
+    with pytest.raises(YamlError, match=r"has an alias \(`\*`\) in line 3"):
+        load_yaml(file, aliases=False)
+    file.write_text("a: [x]\nb: &b [y]\n")
+    assert load_yaml(file, aliases=False) == {"a": ["x"], "b": ["y"]}
