@@ -16,6 +16,7 @@
     ├── OutputTypeError          the caller's: the output of a task is not of the type that the caller gave
     ├── ScriptError              the script's author's: it lacks an answer, or refers to something that does not exist
     ├── RoutineError             the caller's: a routine's file is invalid, or a task can't be made into a routine
+    ├── RoutineMissError         the surface's: it is not as it was when a routine was recorded
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
     │   │   ├── FailedSubtaskError  it insists on a subtask that failed, or on FINISH after it
@@ -157,6 +158,20 @@ class ScriptError(CallboardError):
 
 class RoutineError(CallboardError):
     """A routine's file is invalid, or a task can't be made into a routine."""
+
+
+class RoutineMissError(CallboardError):
+    """A surface is not as it was when a step of a routine was recorded.
+
+    Attributes:
+        expected: The recorded thing, in words.
+        found: The present thing, in words.
+    """
+
+    def __init__(self, expected: str, found: str) -> None:
+        self.expected = expected
+        self.found = found
+        super().__init__(f"expected {expected}; found {found}")
 
 
 class OutputTypeError(CallboardError):

@@ -12,7 +12,7 @@ from callboard.models._model import (
     threads_here,
 )
 from callboard.models._proposals import LONGEST_WAIT, ProposingHostResponse
-from callboard.models._references import References, look_up
+from callboard.models._references import References, look_up, resolve, results_tree
 from callboard.models._responses import (
     ActionResponse,
     AgentResponse,

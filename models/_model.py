@@ -228,7 +228,7 @@ class Model(ABC):
             ModelError: If there is no answer; the step fails with it.
         """
 
-    def routine_answer(self, request: ModelRequest) -> ModelAnswer | None:  # noqa: ARG002 - only routines need it
+    def routine_answer(self, request: ModelRequest) -> ModelAnswer | None:
         """Return the answer of a routine, which is no call; None if the model is to be asked. Must be fast."""
         return None
 

@@ -1,7 +1,29 @@
 """Routines: record finished work once, and repeat it behind guards, without a model."""
 
+from callboard.routines._expected import check_result, expected_of
+from callboard.routines._follower import RoutineFollower
+from callboard.routines._guard import held_controls, recorded_control
 from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import Recording, record
 from callboard.routines._routine_file import load_routine
+from callboard.routines._screen import dialogs_of, window_of
+from callboard.routines._submission import with_routine
+from callboard.routines._task_routines import TaskRoutines
+from callboard.routines._tool_check import tool_problems
 
-__all__ = ["Recording", "dump", "load_routine", "record"]
+__all__ = [
+    "Recording",
+    "RoutineFollower",
+    "TaskRoutines",
+    "check_result",
+    "dialogs_of",
+    "dump",
+    "expected_of",
+    "held_controls",
+    "load_routine",
+    "record",
+    "recorded_control",
+    "tool_problems",
+    "window_of",
+    "with_routine",
+]

@@ -59,5 +59,5 @@ def _items(loop: RoutineLoop, tree: Mapping[str, Any]) -> list[Any]:
     items = look_up(loop.each, tree)
     if not isinstance(items, list):
         msg = f"${{{loop.each}}} is no list, and the loop over it can't be repeated"
-        raise LookupError(msg)
+        raise LookupError(msg)  # noqa: TRY004 - as for a list that is missing
     return items

@@ -18,13 +18,13 @@ from callboard.messages import (
     agent_kind,
 )
 from callboard.routines._expected import expected_of
-from callboard.routines._guard import dialogs_of, window_of
 from callboard.routines._journaled_task import journaled_task
 from callboard.routines._origins import Origins, parts
 from callboard.routines._own_references import OwnReferences
 from callboard.routines._parameter_values import ParameterValues
 from callboard.routines._proposed_parameters import documents_in, proposed_parameters
 from callboard.routines._recording_remarks import remarks_on
+from callboard.routines._screen import dialogs_of, window_of
 from callboard.routines._step_draft import StepDraft
 from callboard.routines._steps_writer import StepsWriter
 

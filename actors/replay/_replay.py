@@ -169,7 +169,8 @@ class _Player:
         if isinstance(message, Task | Recovered):
             self._take_up(next(self._lives, None) or self._settings)
         if isinstance(message, Task):
-            self._context.services.take(message.model_copy(update={"model": None, "routine": None}))  # the recorded answers are used
+            recorded_answers = {"model": None, "routine": None}  # theirs are used
+            self._context.services.take(message.model_copy(update=recorded_answers))
         new_row = row
         if isinstance(message, Assign) and message.token and not row.job:
             scene = self._scenes.setdefault(message.address, Scene(self._context, message.address))

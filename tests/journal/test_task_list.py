@@ -51,6 +51,7 @@ def indexed(path):
 def version_12(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
+            "DROP INDEX tasks_routine; ALTER TABLE tasks DROP COLUMN routine;"
             "DROP TABLE search; DROP INDEX tasks_submitted; DROP INDEX tasks_outcome;"
             "DELETE FROM marks WHERE name = 'searched'; PRAGMA user_version = 12;"
         )

@@ -118,6 +118,14 @@ def test_routine_without_model_and_person_fails_with_the_reason(start):
     assert "gone" in result.causes[0].reason
 
 
+class Form(MemoryServer):
+    """A window whose second field comes late."""
+
+    def complete(self):
+        with self._lock:
+            self._controls["memo:one"]["field-2"] = ""
+
+
 @pytest.mark.parametrize(
     ("reply", "texts", "outcome"),
     [
@@ -127,15 +135,13 @@ def test_routine_without_model_and_person_fails_with_the_reason(start):
     ],
 )
 def test_person_decides_about_a_miss_without_a_model(start, until, reply, texts, outcome):
-    surface = MemoryServer(MemoryServer.window(), controls={"field-1": "", "field-2": ""})
-    surface.remove("memo:one", "field-2")
+    surface = Form(MemoryServer.window())
     routine = lone(write("one"), write("two", "field-2"), write("three"), **WHO)
     handle = start(servers=[surface]).submit(Task(routine=routine))
     until(handle, EventName.QUESTION_ASKED)
     [question] = handle.questions()
     assert "stopped at step 2" in question.questions[0].text
-    with surface._lock:
-        surface._controls["memo:one"]["field-2"] = ""
+    surface.complete()
     handle.answer(question.id, reply)
     assert handle.result(PATIENCE).outcome is outcome
     assert [text for _, _, text in surface.effects] == texts
@@ -162,7 +168,12 @@ def test_other_form_of_a_result_stops_the_routine(start):
 
 def test_routine_of_several_subtasks_hands_over_and_passes_results_on(start):
     surface = MemoryServer(MemoryServer.window(), MemoryServer.window("two"))
-    first = {"target": "memo:one", "kind": "app", "request": "read ${who}", "steps": [write("one"), finish("${steps.1.output}")]}
+    first = {
+        "target": "memo:one",
+        "kind": "app",
+        "request": "read ${who}",
+        "steps": [write("one"), finish("${steps.1.output}")],
+    }
     second = {
         "target": "memo:two",
         "kind": "app",
@@ -212,9 +223,7 @@ def test_approval_is_asked_again_and_the_routine_goes_on(start):
 
 def test_denied_action_of_a_routine_is_not_done(start):
     surface = MemoryServer(MemoryServer.window())
-    supervisor = start(
-        servers=[surface], policy=[{"verdict": "deny", "tool": "write"}], system={"ask_question": False}
-    )
+    supervisor = start(servers=[surface], policy=[{"verdict": "deny", "tool": "write"}], system={"ask_question": False})
     assert supervisor.submit(Task(routine=lone(write("one"), **WHO))).result(PATIENCE).outcome is Outcome.FAILED
     assert surface.effects == []
 
@@ -270,7 +279,10 @@ def test_wrong_values_are_refused_before_anything_runs(start, given, message):
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ({"status": "CONTINUE", "actions": [{"tool": "wipe"}]}, "subtasks.1.steps.1.actions.0: app agents have no tool"),
+        (
+            {"status": "CONTINUE", "actions": [{"tool": "wipe"}]},
+            "subtasks.1.steps.1.actions.0: app agents have no tool",
+        ),
         (
             {"status": "CONTINUE", "actions": [{"tool": "write", "arguments": {"txt": "a"}}]},
             "subtasks.1.steps.1.actions.0: write: it takes no argument 'txt'",
