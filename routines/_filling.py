@@ -43,11 +43,12 @@ def placed_steps(
     """
     place, number = 0, 0
     for entry in entries:
-        body = entry.steps if isinstance(entry, RoutineLoop) else (entry,)
-        items = _items(entry, tree) if isinstance(entry, RoutineLoop) else [None]
+        if isinstance(entry, RoutineLoop):
+            body, items, last = entry.steps, _items(entry, tree), entry.last
+        else:
+            body, items, last = (entry,), [None], None
         for index, item in enumerate(items):
-            is_last = isinstance(entry, RoutineLoop) and index == len(items) - 1
-            for offset, step in enumerate(body[: entry.last if is_last else None], 1):
+            for offset, step in enumerate(body[: last if index == len(items) - 1 else None], 1):
                 place += 1
                 yield PlacedStep(place, number + offset, step, item)
                 if place in results:

@@ -6,11 +6,11 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import AgentStatus, Board, Effect, RoutineMiss, agent_kind, number_of
+from callboard.messages import AgentStatus, Board, Effect, RoutineMiss, RoutineMissError, agent_kind, number_of
 from callboard.models import ModelAnswer, resolve, results_tree
 from callboard.routines._expected import check_result
 from callboard.routines._filling import PlacedStep, placed_steps
-from callboard.routines._guard import RoutineMissError, held_controls
+from callboard.routines._guard import held_controls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
