@@ -1,6 +1,6 @@
 """Language models: the interface, scripted and function models, and response schemas."""
 
-from callboard.models._build import NamedModels, TaskModels, given_models, named_models
+from callboard.models._build import NamedModels, TaskModels, given_models, named_models, register_form
 from callboard.models._judgement import Evidence, read_judgement
 from callboard.models._model import (
     Expected,
@@ -65,6 +65,7 @@ __all__ = [
     "read_judgement",
     "read_response",
     "recorder",
+    "register_form",
     "resolve",
     "results_tree",
     "threads_here",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callboard.config import check_kind
 from callboard.messages import AgentKind, ModelError, ScriptError, SettingsError
@@ -164,16 +164,32 @@ class TaskModels:
         self._names.pop(task_id, None)
 
 
+Maker: TypeAlias = "Callable[[Settings, str], Model]"
+"""Builds a model from the settings and the part of its name after the form."""
+_FORMS: dict[str, Maker] = {
+    "scripted": lambda settings, file: ScriptedModel.load(settings.path(file)),
+    "recorded": recorded_model,
+}
+
+
+def register_form(form: str) -> Callable[[Maker], Maker]:
+    """Register the function that builds the models whose names begin with a form."""
+
+    def register(maker: Maker) -> Maker:
+        _FORMS[form] = maker
+        return maker
+
+    return register
+
+
 def _make(settings: Settings, providers: Providers, where: str, name: str) -> Model:
     form, _, target = name.partition(":")
     if not form or not target:
-        forms = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
+        forms = ", ".join((*(f"{known}:FILE" for known in _FORMS), "PROVIDER:MODEL"))
         msg = f"{where}: {name!r} is not a known model; known forms are: {forms}"
         raise SettingsError(msg)
     try:
-        if form == "recorded":
-            return recorded_model(settings, target)
-        return ScriptedModel.load(settings.path(target)) if form == "scripted" else providers.model(name)
+        return _FORMS[form](settings, target) if form in _FORMS else providers.model(name)
     except (ScriptError, SettingsError) as error:
         msg = f"{where}: {error}"
         raise SettingsError(msg, error.commands if isinstance(error, SettingsError) else ()) from error
