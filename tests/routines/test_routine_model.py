@@ -42,7 +42,7 @@ def test_work_that_the_routine_does_not_know_fails(start, tmp_path):
     ("content", "message"),
     [
         (dump(routine("${who}", description="whom")), "the parameter 'who' has no usual value"),
-        ("routine: x\n", "subtasks: is missing"),
+        ("routine: x\n", "request: is missing"),
         (None, "can't be read"),
     ],
 )
