@@ -15,7 +15,7 @@
     ├── AnswerRefusedError       the caller's: an answer that does not fit its question
     ├── OutputTypeError          the caller's: the output of a task is not of the type that the caller gave
     ├── ScriptError              the script's author's: it lacks an answer, or refers to something that does not exist
-    ├── RoutineError             the caller's: a routine's file is invalid, or a task can't be made into a routine
+    ├── RoutineError             the caller's: a routine's file is invalid, or no routine can be made of a task
     ├── RoutineMissError         the surface's: it is not as it was when a routine was recorded
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
@@ -157,7 +157,7 @@ class ScriptError(CallboardError):
 
 
 class RoutineError(CallboardError):
-    """A routine's file is invalid, or a task can't be made into a routine."""
+    """A routine's file is invalid, or no routine can be made."""
 
 
 class RoutineMissError(CallboardError):

@@ -4,7 +4,7 @@ from callboard.routines._expected import check_result, expected_of
 from callboard.routines._follower import RoutineFollower
 from callboard.routines._guard import held_controls, recorded_control
 from callboard.routines._readable_yaml import dump
-from callboard.routines._recording import Recording, record
+from callboard.routines._recording import RoutineRecording, record
 from callboard.routines._routine_file import load_routine
 from callboard.routines._routine_model import RoutineModel
 from callboard.routines._screen import dialogs_of, window_of
@@ -13,9 +13,9 @@ from callboard.routines._task_routines import TaskRoutines
 from callboard.routines._tool_check import tool_problems
 
 __all__ = [
-    "Recording",
     "RoutineFollower",
     "RoutineModel",
+    "RoutineRecording",
     "TaskRoutines",
     "check_result",
     "dialogs_of",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from callboard.messages import (
+    OPEN,
     AgentStatus,
     RecordedRun,
     Routine,
@@ -19,7 +22,7 @@ from callboard.messages import (
 )
 from callboard.routines._expected import expected_of
 from callboard.routines._journaled_task import journaled_task
-from callboard.routines._origins import Origins, parts
+from callboard.routines._origins import Origins, key_of, parts
 from callboard.routines._own_references import OwnReferences
 from callboard.routines._parameter_values import ParameterValues
 from callboard.routines._proposed_parameters import documents_in, proposed_parameters
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recording:
+class RoutineRecording:
     """A routine that was made from a task."""
 
     routine: Routine
@@ -49,7 +52,7 @@ class Recording:
     """Values of the request that may be parameters, by a proposed name."""
 
 
-def record(rows: Iterable[Row], *, name: str, parameters: Mapping[str, str] | None = None) -> Recording:
+def record(rows: Iterable[Row], *, name: str, parameters: Mapping[str, str] | None = None) -> RoutineRecording:
     """Make a routine from the rows of a finished task.
 
     The names of its documents are parameters, whether they are given or not.
@@ -110,12 +113,12 @@ class _Recorder:
         self._new_numbers = {run.assign.number: new for new, run in enumerate(task.subtasks, 1)}
         self._unseen: list[str] = []
 
-    def recording(self, given: set[str], documents: Mapping[str, str], asked: Mapping[str, str]) -> Recording:
+    def recording(self, given: set[str], documents: Mapping[str, str], asked: Mapping[str, str]) -> RoutineRecording:
         """Return the routine, with remarks and proposals."""
         task, result = self._task.task, self._task.result
         request = _request_of(task)
         routine = Routine(
-            routine=self._name,
+            routine="recorded",
             request=self._parameters.inside(request),
             host=() if self._task.host is None else self._host_steps(self._task.host),
             subtasks=tuple(map(self._subtask, self._task.subtasks)),
@@ -144,9 +147,9 @@ class _Recorder:
             for name, value in self._values.items()
             if f"${{{name}}}" in text
         }
-        routine = Routine.model_validate({**dict(routine), "parameters": made})
+        routine = _validated({**dict(routine), "routine": self._name, "parameters": made})
         proposals = proposed_parameters(self._task, request, self._values)
-        return Recording(routine, tuple(remarks_on(routine, self._task, self._unseen)), proposals)
+        return RoutineRecording(routine, tuple(remarks_on(routine, self._task, self._unseen)), proposals)
 
     def _check(self, check: Check) -> dict[str, JsonValue]:
         content = check.model_dump(mode="json", exclude_defaults=True)
@@ -189,11 +192,16 @@ class _Recorder:
         entries = self._steps(host, self._host_kept(host), frozenset(), assigned)
         last = entries[-1] if entries else None
         if isinstance(last, RoutineStep) and last.status == AgentStatus.FINISH:
-            return entries
-        output = self._task.subtasks[-1].result
-        same = output is not None and output.output is not None and output.output == self._task.result.output
-        reference = f"${{subtasks.{len(self._task.subtasks)}.output}}" if same else None
-        return (*entries, RoutineStep(status=AgentStatus.FINISH.value, result=reference))
+            result = self._handed_over(last.result) or last.result
+            return (*entries[:-1], last.model_copy(update={"result": result}))
+        result = self._handed_over(self._task.result.output) or None  # of a plan, whose rounds end with their subtasks
+        return (*entries, RoutineStep(status=AgentStatus.FINISH.value, result=result))
+
+    def _handed_over(self, result: JsonValue) -> str:
+        """Return the reference to the last subtask's output, if that is the result of the task; else empty."""
+        done = self._task.subtasks[-1].result
+        same = done is not None and result is not None and key_of(done.output) == key_of(result)
+        return f"${{subtasks.{len(self._task.subtasks)}.output}}" if same else ""
 
     def _kept(self, run: JournaledRun, step: JournaledStep) -> bool:
         decision = step.record.decision
@@ -278,6 +286,21 @@ class _Recorder:
         )
 
 
+def _validated(fields: Mapping[str, Any]) -> Routine:
+    """Return a routine, if the names that the caller chose are valid.
+
+    Raises:
+        RoutineError: If they are not.
+    """
+    try:
+        return Routine.model_validate(fields)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in problem["loc"] if part != "[key]")
+        reason = problem["msg"].removeprefix("Value error, ")
+        raise RoutineError(f"{place}: {reason}" if place else reason) from None
+
+
 def _request_of(task: Task) -> str:
     return task.request if task.request.strip() else "; ".join(step.request for step in task.plan)
 
@@ -287,7 +310,8 @@ def _application(step: JournaledStep, action: Action) -> str:
     values = {value for value in action.arguments.values() if isinstance(value, str)}
 
     def starts(target: Target) -> bool:
-        is_application = target.kind is TargetKind.APPLICATION and target.start == action.tool
+        tools = {target.start, f"{OPEN}{target.server}"}
+        is_application = target.kind is TargetKind.APPLICATION and action.tool in tools
         return is_application and not values.isdisjoint({target.id, target.name})
 
     return next((target.id for target in step.record.observation.targets if starts(target)), "")

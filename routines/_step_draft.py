@@ -25,7 +25,7 @@ CONTROL_KEYS = ("control_id", "control_name")
 """The parameters of tools that name a control."""
 
 
-class Reference(str):
+class KnownReference(str):
     """A reference that is already known."""
 
     __slots__ = ()
@@ -78,7 +78,7 @@ class StepDraft:
             number = position(self.controls, recorded_control(control, self.observation))
             for key in CONTROL_KEYS:
                 if key in arguments:
-                    arguments[key] = Reference(f"${{controls.{number}.{key.removeprefix('control_')}}}")
+                    arguments[key] = KnownReference(f"${{controls.{number}.{key.removeprefix('control_')}}}")
         self.actions.append(ActionDraft(action.tool, arguments, number, expect, own))
         return control is not None or action.control is None
 

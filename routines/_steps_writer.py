@@ -12,7 +12,7 @@ from callboard.routines._guard import recorded_control
 from callboard.routines._origins import Origin, is_trivial, key_of, parts
 from callboard.routines._parameter_values import escaped
 from callboard.routines._recorded_reason import recorded_reason
-from callboard.routines._step_draft import Reference, position
+from callboard.routines._step_draft import KnownReference, position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -264,7 +264,7 @@ class _Values:
         """
         first = values[0]
         equal = len({key_of(value) for value in values}) == 1
-        if any(isinstance(value, Reference) for value in values):
+        if any(isinstance(value, KnownReference) for value in values):
             if not equal:
                 raise _DiffersError
             return str(first)

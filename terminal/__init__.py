@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from callboard.terminal._project import demo_folder, demo_names, file_schemas, write_project
     from callboard.terminal._report_command import write_report
     from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
+    from callboard.terminal._routine_commands import save_routine
     from callboard.terminal._show import show_task
     from callboard.terminal._takeover import take_over, with_resume_hint
     from callboard.terminal._task_session import TaskSession, play, resume_tasks
@@ -113,6 +114,7 @@ __all__ = [
     "resume_command",
     "resume_tasks",
     "run_set",
+    "save_routine",
     "serve_fleet",
     "serve_mcp",
     "set_up_fleet",
@@ -179,6 +181,7 @@ _HOMES = {
     "callboard.terminal._project": ("demo_folder", "demo_names", "file_schemas", "write_project"),
     "callboard.terminal._report_command": ("write_report",),
     "callboard.terminal._results": ("print_head", "print_result", "print_verdicts", "replay_task"),
+    "callboard.terminal._routine_commands": ("save_routine",),
     "callboard.terminal._show": ("show_task",),
     "callboard.terminal._takeover": ("take_over", "with_resume_hint"),
     "callboard.terminal._task_session": ("TaskSession", "play", "resume_tasks"),

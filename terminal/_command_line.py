@@ -79,6 +79,8 @@ policy_app = typer.Typer(help="Try the policy's rules on a task.", no_args_is_he
 app.add_typer(policy_app, name="policy")
 fleet_app = typer.Typer(rich_markup_mode=None)
 app.add_typer(fleet_app, name="fleet")
+routine_app = typer.Typer(help="Repeat finished work without a model.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(routine_app, name="routine")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Approve all requests for approval; still ask questions.")]
@@ -684,6 +686,51 @@ def _recording(file: Path | None) -> dict[str, Any]:
     return {"record": file.absolute()}
 
 
+@routine_app.command("save")
+def save(
+    task: TaskId,
+    journal: Journal = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file.", show_default="NAME.routine.yaml"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The routine's name.", show_default="that of the file, or of the request")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A value of the task that differs from run to run, such as 'month=May 2026'. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Make parameters of all proposed values.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Save a finished task as a routine.
+
+    The file has the task's steps, with references in place of the values that
+    came from documents, results and controls. The documents that the task worked
+    on are parameters; values of the request are proposed as further ones. Failed
+    actions are left out. Read it before you use it: it can be edited.
+    """
+    with mistakes():
+        parts.save_routine(
+            parts.terminal(quiet=as_json),
+            task,
+            journal,
+            output=output,
+            name=name,
+            parameters=parameter or (),
+            yes=yes,
+            force=force,
+            as_json=as_json,
+        )
+
+
 @policy_app.command("check")
 def check(
     path: Annotated[Path, typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/.")],
@@ -869,7 +916,7 @@ def schema(
             metavar="MESSAGE | FILE",
             autocompletion=schema_names,
             help="The tag of one message, such as task; all by default. "
-            "Or the name of a file: callboard.yaml, task.yaml, script.yaml.",
+            "Or the name of a file: callboard.yaml, task.yaml, script.yaml, routine.yaml.",
             show_default=False,
         ),
     ] = None,

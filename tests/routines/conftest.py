@@ -12,13 +12,13 @@ import yaml
 
 from callboard import Supervisor, Task
 from callboard.journal import JournalReader
-from callboard.routines import Recording, record
+from callboard.routines import RoutineRecording, record
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-Recorded = Callable[[str], Recording]
+Recorded = Callable[[str], RoutineRecording]
 
 
-def recording_of(journal: Path, task_id: str = "t", **parameters: str) -> Recording:
+def recording_of(journal: Path, task_id: str = "t", **parameters: str) -> RoutineRecording:
     """Record a task of a journal."""
     with JournalReader.open(journal) as reader:
         return record(reader.rows(task_id, events=False), name="r", parameters=parameters)
@@ -27,9 +27,9 @@ def recording_of(journal: Path, task_id: str = "t", **parameters: str) -> Record
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory) -> Recorded:
     """Run each example once, and record it."""
-    recordings: dict[str, Recording] = {}
+    recordings: dict[str, RoutineRecording] = {}
 
-    def once(name: str) -> Recording:
+    def once(name: str) -> RoutineRecording:
         if name not in recordings:
             folder = tmp_path_factory.mktemp(name) / name
             shutil.copytree(EXAMPLES / name, folder)
