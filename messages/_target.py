@@ -212,15 +212,17 @@ class Control(Value):
     place: str = ""
     """The group, heading or row that it belongs to, in words that survive a change of ids; empty for none. No prompt
     shows it: with it, a routine tells apart controls of the same name."""
+    columns: tuple[str, ...] = ()
+    """The headers of a table's columns, where `detail` does not have them; for routines, in no prompt."""
     detail: dict[str, JsonValue] = Field(default_factory=dict)
     """Further facts: a table's size, a range's address, a parent's id."""
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Leave out a missing box, missing states and a missing place.
+        """Leave out a missing box, and missing states, place and columns.
 
         Fingerprints are made of this text, and those in journals of versions without these fields must stay equal.
         """
-        optional_fields = (("box", self.box), ("states", self.states), ("place", self.place))
+        optional_fields = (("box", self.box), ("states", self.states), ("place", self.place), ("columns", self.columns))
         absent = {name for name, value in optional_fields if not value}
         return [(name, value) for name, value in super().__repr_args__() if name not in absent]
 

@@ -139,7 +139,9 @@ def _name(control: Control) -> str:
 
 
 def _columns(control: Control) -> JsonValue:
-    """Return the header of a table, or else the number of its columns."""
+    """Return the headers of a table, or else the number of its columns."""
+    if control.columns:
+        return list(control.columns)
     header = control.detail.get("header")
     if isinstance(header, dict):
         return list(header.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,13 +30,16 @@ _DIALOGS = frozenset(
 def dialogs_of(observation: Observation) -> tuple[str, ...]:
     """Return the names of the open dialogs.
 
-    They are controls of certain kinds, and the texts of the facts `dialog` and `dialogs`.
+    They are controls of certain kinds, and the texts of the facts `dialog` and `dialogs`. The first has the dialog's
+    first label with it, since many questions have the same title.
     """
     names = [
         control.name or control.kind for control in observation.controls if control.visible and control.kind in _DIALOGS
     ]
     one, several = observation.window.get("dialog"), observation.window.get("dialogs")
-    names += [one] if isinstance(one, str) and one else []
+    if isinstance(one, str) and one:
+        labels = (control.name for control in observation.controls if control.kind == "label" and control.name != one)
+        names.append(": ".join((one, *itertools.islice(labels, 1))))
     names += [name for name in several if isinstance(name, str)] if isinstance(several, list) else []
     return tuple(names)
 

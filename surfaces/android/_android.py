@@ -153,6 +153,8 @@ class AndroidSurface(Server):
             width, height = information.size(screen)
             facts["orientation"] = "landscape" if width > height else "portrait"
             controls, omission_notes = screen.hierarchy.controls(look.budget)
+            if screen.hierarchy.dialog:
+                facts["dialog"] = screen.hierarchy.dialog
         elif screen.state.awake:
             notes.append(f"The controls can't be listed: {screen.why}. Points of the picture can be tapped.")
         picture, reason = None, ""

@@ -42,6 +42,11 @@ _KINDS = {
     "WebView": "web page",
     "TabWidget": "tabs",
 }
+_LISTS = frozenset({"RecyclerView", "ListView", "GridView", "ExpandableListView"})
+"""The classes whose children are entries."""
+_DIALOG_PARTS = frozenset({"alertTitle", "parentPanel", "grant_dialog"})
+"""The resource ids of Android's and Material's dialogs."""
+_DIALOG_TITLES = ("alertTitle", "permission_message", "message")
 _STATES = ("checked", "selected", "focused")
 _ACTIONS = ("clickable", "long-clickable", "checkable", "scrollable")
 _NUMBERS = 100_000
@@ -51,7 +56,8 @@ _MOST_SIZE = 10_000_000
 """The characters of a hierarchy: a crowded screen has some 200,000."""
 _MOST_NAME = 500
 _MOST_TEXT = 5_000
-"""The longest name of a control, and the longest text of a field, in characters; more is cut off."""
+_MOST_PLACE = 80
+"""The longest name of a control, text of a field, and name of a place, in characters; more is cut off."""
 
 
 class HierarchyError(ValueError):
@@ -127,6 +133,37 @@ class ScreenNode:
             return label_text or self.resource.replace("_", " ")
         return ""
 
+    @property
+    def place(self) -> str:
+        """The entry of a list that it is in, or else the nearest part around it with a name or a resource id."""
+        ancestors = list(self.ancestors())
+        for ancestor in ancestors:
+            above = ancestor.parent
+            if above is not None and above.values.get("class", "").rpartition(".")[2] in _LISTS:
+                entry = next(ancestor.labels(), "") or next(ancestor.texts(), "")
+                if entry:
+                    return _cut(entry, _MOST_PLACE)
+        for ancestor in ancestors:
+            described = ancestor.values.get("content-desc", "") or ancestor.resource.replace("_", " ")
+            if described:
+                return _cut(described, _MOST_PLACE)
+        return ""
+
+    def ancestors(self) -> Iterator[ScreenNode]:
+        """Yield the nodes around it, the nearest first."""
+        above = self.parent
+        while above is not None:
+            yield above
+            above = above.parent
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts of all its descendants, except those of fields."""
+        for child in self.children:
+            described = child.values.get("content-desc", "") or child.text
+            if described and child.kind != FIELD:
+                yield described
+            yield from child.texts()
+
     def labels(self) -> Iterator[str]:
         """Yield the texts of its descendants, except those that accept actions."""
         for child in self.children:
@@ -199,6 +236,14 @@ class Hierarchy:
         """The package of the foreground application."""
         return next((node.package for node in self.nodes if node.package), "")
 
+    @property
+    def dialog(self) -> str:
+        """The title of the dialog that the screen shows; empty if it shows none that is known."""
+        parts = {node.resource: node.text for node in self.nodes if node.resource in {*_DIALOG_PARTS, *_DIALOG_TITLES}}
+        if _DIALOG_PARTS.isdisjoint(parts):
+            return ""
+        return next((parts[name] for name in _DIALOG_TITLES if parts.get(name)), "dialog")
+
     def node(self, control_id: str) -> ScreenNode | None:
         """Return the node of a control's id; None if there is none."""
         return self._ids.get(control_id)
@@ -249,6 +294,7 @@ class Hierarchy:
             enabled=node.values.get("enabled") != "false",
             box=node.box,
             states=tuple(states),
+            place=node.place,
             detail=detail,
         )
 

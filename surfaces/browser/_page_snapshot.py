@@ -14,6 +14,7 @@ import yaml
 
 from callboard.messages import Box, Control
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.browser._page_places import columns_of, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -280,14 +281,15 @@ class PageSnapshot:
 
     def controls(self) -> tuple[Control, ...]:
         """Return the controls, in reading order."""
-        return tuple(self._control(node) for node in self.nodes if node.is_control)
+        places = places_of(self.nodes)
+        return tuple(self._control(node, place) for node, place in places.items())
 
     def filled_boxes(self) -> dict[str, Box | None]:
         """Return the places of password fields and filled ones, by id."""
         nodes = [node for node in self.nodes if node.is_password or (node.role in FIELDS and node.text)]
         return {self.id_of(node): node.box for node in nodes}
 
-    def _control(self, node: PageNode) -> Control:
+    def _control(self, node: PageNode, place: str) -> Control:
         states = [state for state in _STATES if state in node.marks]
         if node is self.focused:
             states.append("focused")
@@ -312,6 +314,8 @@ class PageSnapshot:
             enabled="disabled" not in node.marks,
             box=node.box,
             states=tuple(states),
+            place=place,
+            columns=columns_of(node) if node.role in TABLES else (),
             detail=detail,
         )
 

@@ -200,6 +200,8 @@ class DesktopSurface(Server):
         facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desktop.folder)}
         if program_view.dialog:
             facts["dialog"] = program_view.dialog
+        if program_view.dialogs:
+            facts["dialogs"] = [*program_view.dialogs]
         if not titles:
             facts["hidden"] = "its windows are minimized; keys and focus_window show one"
         return Observation(

@@ -51,6 +51,17 @@ _READ = frozenset({"label", "image", "status bar", "alert", "notification", "inf
 """The roles that are shown only with a name."""
 DIALOGS = frozenset({"dialog", "alert", "alert dialog", "file chooser", "color chooser", "font chooser", "popover"})
 _WINDOWS = DIALOGS | {"frame", "window"}
+_ENTRIES = frozenset({"list item", "tree item", "table row"})
+_BARS = frozenset({"info bar", "menu bar", "page tab list", "popup menu", "status bar", "tool bar"})
+"""The roles that name a place where nothing has a name."""
+_UNSTABLE = frozenset(
+    {
+        *("combo box", "document frame", "document spreadsheet", "document text", "document web", "glass pane"),
+        *("layered pane", "paragraph", "root pane", "scroll pane", "viewport"),
+    }
+)
+"""The roles whose names are titles of files, or values."""
+_HEADERS = frozenset({"column header", "table column header"})
 _WHOLES = frozenset(
     {"push button", "toggle button", "list item", "tree item", "table cell", "check box", "radio button"}
 )
@@ -105,6 +116,8 @@ class ProgramView:
     fingerprint: str
     dialog: str = ""
     """The title of an open modal dialog; only its controls are shown then. Empty if none is open."""
+    dialogs: tuple[str, ...] = ()
+    """The titles of open dialogs that are not modal."""
     notes: tuple[str, ...] = field(default=())
 
 
@@ -127,7 +140,7 @@ def program_view(
         popups: The boxes of open menus and lists. Controls that they cover get no box, except masked ones.
         masked: The controls that hold secrets; they always have a box.
     """
-    controls, notes, room, dialog = list[Control](), list[str](), budget.text, ""
+    controls, notes, room, dialog, dialogs = list[Control](), list[str](), budget.text, "", list[str]()
     marks = hashlib.sha256()
     names = {label for node in nodes for label in node.labels}
     named = {(node.window, node.name) for node in nodes if node.role in TEXTS | VALUES or node.role == "combo box"}
@@ -137,6 +150,8 @@ def program_view(
             marks.update(repr((node.path, node.name, node.role)).encode())
             if node.has(ObjectState.MODAL):
                 dialog = node.name or node.role
+            elif node.role in DIALOGS:
+                dialogs.append(node.name or node.role)
         elif node in names or not _is_shown(node):
             continue
         else:
@@ -149,7 +164,7 @@ def program_view(
                 controls.append(control)
             elif not notes:
                 notes.append("There are more controls than fit; scroll, or close what is not needed.")
-    return ProgramView(tuple(controls), marks.hexdigest(), dialog, tuple(notes))
+    return ProgramView(tuple(controls), marks.hexdigest(), dialog, tuple(dialogs), tuple(notes))
 
 
 def _in_reach(nodes: Sequence[AccessibleNode]) -> Iterator[AccessibleNode]:
@@ -201,8 +216,25 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
         enabled=node.enabled,
         box=within(node.box, area),
         states=tuple(states),
+        place=_place(node),
+        columns=tuple(child.name for child in node.children if child.role in _HEADERS) if node.role in TABLES else (),
         detail=detail,
     )
+
+
+def _place(node: AccessibleNode) -> str:
+    """Name the entry, the group or the dialog that an object is in."""
+    for ancestor in node.above():
+        if ancestor.role in _ENTRIES and label_of(ancestor) not in {"", node.name}:
+            return label_of(ancestor)
+    for ancestor in node.above():
+        if ancestor.depth == 0:
+            return (ancestor.name or ancestor.role) if ancestor.role in DIALOGS else ""
+        if ancestor.name and ancestor.role not in _UNSTABLE:
+            return ancestor.name
+        if ancestor.role in _BARS:
+            return ancestor.role
+    return ""
 
 
 def label_of(node: AccessibleNode) -> str:

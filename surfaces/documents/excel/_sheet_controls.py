@@ -99,7 +99,7 @@ def _of_sheet(sheet: Sheet, number: int, used: CellRange | None) -> Iterator[Con
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": used.coord, "header": header}
         about |= _content(sheet, used)
         name = f"{sheet.title}!{used.coord}"
-        yield Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about)
+        yield Control(id=f"range-{number}", name=name, kind="range", visible=visible, place=sheet.title, detail=about)
 
 
 def _lettered(texts: Iterable[str], cells: CellRange) -> dict[str, JsonValue]:
@@ -131,13 +131,15 @@ def _of_table(table: Table, number: int, count: int, used: CellRange | None) -> 
     if used is not None and used.coord == table.cells.coord:
         del about["first_rows"]  # the used range shows them
     visible = table.sheet.state == "visible"
-    return Control(id=f"table-{count}", name=table.name, kind="table", visible=visible, detail=about)
+    title = table.sheet.title
+    return Control(id=f"table-{count}", name=table.name, kind="table", visible=visible, place=title, detail=about)
 
 
 def _of_chart(chart: Chart, number: int, count: int) -> Control:
     about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "type": chart.type, "at": chart.at}
     name = short(chart.title) or f"Chart {count}"
-    return Control(id=f"chart-{count}", name=name, kind="chart", visible=chart.sheet.state == "visible", detail=about)
+    title, visible = chart.sheet.title, chart.sheet.state == "visible"
+    return Control(id=f"chart-{count}", name=name, kind="chart", visible=visible, place=title, detail=about)
 
 
 def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:

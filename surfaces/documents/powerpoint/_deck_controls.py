@@ -128,8 +128,11 @@ def _slide_control(slide: Slide) -> Control:
 
 
 def _shape_controls(slide: Slide) -> list[DeckControl]:
+    place = slide_name(slide)
     return [
-        DeckControl(Control(id=shape.id, name=_name(shape), kind=shape.kind, detail=_detail(shape)), slide, shape)
+        DeckControl(
+            Control(id=shape.id, name=_name(shape), kind=shape.kind, place=place, detail=_detail(shape)), slide, shape
+        )
         for shape in shapes_of(slide)
     ]
 

@@ -75,7 +75,7 @@ def iter_controls(file: WordFile) -> Iterator[WordControl]:
     that the numbers stay the same when text is written into one.
     """
     counts = {"heading": 0, "paragraph": 0, "table": 0}
-    heading = ""
+    heading, chapters = "", list[tuple[int, str]]()
     for block in file.blocks():
         if isinstance(block, Table):
             kind, name = "table", short(" | ".join(header_of(block)))
@@ -92,10 +92,15 @@ def iter_controls(file: WordFile) -> Iterator[WordControl]:
             text, level = visible_text(block._p), file.heading_level(block)
             kind, name = "paragraph" if level is None else "heading", short(text)
             detail = {"characters": len(text)} if level is None else {"level": level}
-            heading = heading if level is None else name
+            chapters = [chapter for chapter in chapters if level is None or chapter[0] < level]
+        place = chapters[-1][1] if chapters else ""
+        if kind == "heading":
+            heading = name
+            chapters.append((int(str(detail["level"])), name))
         counts[kind] += 1
         if name or kind == "table":
-            yield WordControl(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block)
+            control = Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, place=place, detail=detail)
+            yield WordControl(control, block)
 
 
 def find(file: WordFile, control_id: str, control_name: str = "") -> WordControl:
