@@ -161,7 +161,7 @@ class RoutineError(CallboardError):
 
 
 class RoutineMissError(CallboardError):
-    """A surface is not as it was when a step of a routine was recorded.
+    """A surface differs from the recording of a routine's step.
 
     Attributes:
         expected: The recorded thing, in words.

@@ -1,4 +1,4 @@
-"""Routines: recorded work that is repeated without a model while its guards hold."""
+"""Routines: recorded work that is repeated without a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RoutineParameter(DocumentedFields, Value):
 
 
 class RecordedControl(DocumentedFields, Value):
-    """A control that a step relies on, as it was when the step was recorded."""
+    """A control that a step relies on, as it was recorded."""
 
     kind: str
     """Its kind, such as `button`."""
@@ -58,7 +58,7 @@ class RecordedControl(DocumentedFields, Value):
 
 
 class ExpectedResult(DocumentedFields, Value):
-    """The form of an action's result; its values may differ from run to run."""
+    """The form of an action's result, without its values."""
 
     changes: bool
     """Whether the action changes something."""
@@ -178,7 +178,7 @@ class RecordedRun(DocumentedFields, Value):
 
 
 class RoutineMiss(DocumentedFields, Value):
-    """A step of a routine that could not be repeated, because its guard did not hold."""
+    """A step of a routine whose guard did not hold."""
 
     step: int = Field(ge=1)
     """The number of the step in the written list of the agent's steps, from 1."""

@@ -173,7 +173,7 @@ _FORMS: dict[str, Maker] = {
 
 
 def register_form(form: str) -> Callable[[Maker], Maker]:
-    """Register the function that builds the models whose names begin with a form."""
+    """Register the function that builds the models of a form."""
 
     def register(maker: Maker) -> Maker:
         _FORMS[form] = maker

@@ -229,7 +229,10 @@ class Model(ABC):
         """
 
     def routine_answer(self, request: ModelRequest) -> ModelAnswer | None:
-        """Return the answer of a routine, which is no call; None if the model is to be asked. Must be fast."""
+        """Return the answer of a routine, which is no call.
+
+        None if the model is to be asked. Must be fast.
+        """
         return None
 
     def estimate(self, request: ModelRequest) -> Expected:

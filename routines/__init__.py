@@ -7,8 +7,8 @@ from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import RoutineRecording, record
 from callboard.routines._routine_file import load_routine
 from callboard.routines._routine_model import RoutineModel
+from callboard.routines._routine_task import with_routine
 from callboard.routines._screen import dialogs_of, window_of
-from callboard.routines._submission import with_routine
 from callboard.routines._task_routines import TaskRoutines
 from callboard.routines._tool_check import tool_problems
 

@@ -239,7 +239,10 @@ def _create(folder: Path) -> bool:
 
 
 def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
-    """Read a task, or a routine; models of the call replace the task's own model."""
+    """Read a task, or a routine.
+
+    Models of the call replace the task's own model.
+    """
     if is_routine(file):
         return Task(routine=str(file.resolve()))
     try:

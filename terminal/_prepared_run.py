@@ -87,7 +87,10 @@ def prepared(
 
 
 def _filled(run: PreparedRun, sets: Sequence[str], documents: Sequence[Path] = (), *, strict: bool) -> PreparedRun:
-    """Fill in the values of a routine; if that fails, remove the run's folder."""
+    """Fill in the values of a routine.
+
+    If that fails, remove the run's folder.
+    """
     try:
         return replace(run, task=filled_task(run.task, run.settings.path, sets, documents, strict=strict))
     except BaseException:

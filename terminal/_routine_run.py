@@ -1,4 +1,4 @@
-"""Run a routine: its file, the documents and the values of the call."""
+"""Run a routine with the documents and values of a call."""
 
 from __future__ import annotations
 

@@ -200,7 +200,10 @@ class Toolbox:
         return tools
 
     def schemas(self, kind: str, name: str) -> list[dict[str, Any]]:
-        """Return the schemas of all tools of a name that agents of a kind have, on any target."""
+        """Return the schemas of all tools with a name.
+
+        They are those that agents of a kind have on any target.
+        """
         own_tools = (
             LocalTool(surface, tool, None, self._lanes)
             for surface in {*self.surfaces, *self._everywhere}

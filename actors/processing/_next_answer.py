@@ -1,4 +1,4 @@
-"""The next answer to an agent: its routine's while the guards hold, else its model's."""
+"""The next answer to an agent, by its routine or its model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AnswerSource:
         return cls(context, run, routine, model)
 
     def name(self, answer: ModelAnswer) -> str:
-        """Return the name of the routine or the model that gave an answer, for events."""
+        """Return the name of the answering routine or model, for events."""
         if self.routine is not None and (answer.replayed or self.model is None):
             return self.routine.name
         return "" if self.model is None else self.model.name or type(self.model).__name__
@@ -80,7 +80,7 @@ class AnswerSource:
         return None if self.model is None else self.model.routine_answer(request)
 
     def tell(self, answer: ModelAnswer, status: str) -> None:
-        """Tell about the answer of a routine, and about the routine that was left at it."""
+        """Tell about a routine's answer, or about its miss."""
         name = self.name(answer) if self.routine is None else self.routine.name
         miss = answer.routine_miss
         if miss is not None:

@@ -94,7 +94,7 @@ class RoutineFollowed(TypedEvent):
 
 
 class RoutineMissed(TypedEvent):
-    """A step of a routine could not be repeated, because its guard did not hold."""
+    """The guard of a routine's step did not hold."""
 
     name: Literal[EventName.ROUTINE_MISSED] = EventName.ROUTINE_MISSED
     routine: Datum[str]

@@ -135,7 +135,10 @@ class ScreenNode:
 
     @property
     def place(self) -> str:
-        """The entry of a list that it is in, or else the nearest part around it with a name or a resource id."""
+        """The list entry, or else the named part, around it.
+
+        A part is named if it has a name or a resource id.
+        """
         ancestors = list(self.ancestors())
         for ancestor in ancestors:
             above = ancestor.parent
@@ -238,7 +241,7 @@ class Hierarchy:
 
     @property
     def dialog(self) -> str:
-        """The title of the dialog that the screen shows; empty if it shows none that is known."""
+        """The title of the shown dialog; empty without a known one."""
         parts = {node.resource: node.text for node in self.nodes if node.resource in {*_DIALOG_PARTS, *_DIALOG_TITLES}}
         if _DIALOG_PARTS.isdisjoint(parts):
             return ""

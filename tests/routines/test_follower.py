@@ -68,7 +68,7 @@ def test_reference_to_a_step_after_a_loop_counts_written_steps(start):
     assert [text for _, _, text in surface.effects] == ["a", "b", "c", "c!"]
 
 
-def test_model_goes_on_where_a_guard_does_not_hold(start):
+def test_model_takes_over_where_a_guard_does_not_hold(start):
     surface = MemoryServer(MemoryServer.window())
     seen = []
 
@@ -211,7 +211,7 @@ def test_subtasks_of_one_step_run_as_a_group(start):
     assert [target for target, _, _ in surface.effects] == ["memo:one", "memo:two"]
 
 
-def test_approval_is_asked_again_and_the_routine_goes_on(start):
+def test_approval_is_asked_again_for_each_action(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(servers=[surface], policy=[{"verdict": "approve", "tool": "write"}])
     handle = supervisor.submit(Task(routine=lone(write("one"), write("two"), **WHO)))
@@ -236,7 +236,7 @@ def test_secret_without_a_grant_is_not_filled_in(start):
     assert all("swordfish" not in text for _, _, text in surface.effects)
 
 
-def test_recovered_task_goes_on_at_the_next_step(begin, until, tmp_path):
+def test_recovered_task_continues_at_the_next_step(begin, until, tmp_path):
     before = begin(policy=[{"verdict": "approve", "tool": "append"}])
     append = {"tool": "append", "arguments": {"control_id": "field-1", "text": "b"}}
     routine = lone(write("a"), {"status": "CONTINUE", "actions": [append]}, write("c"), **WHO)

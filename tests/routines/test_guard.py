@@ -171,7 +171,7 @@ def test_a_control_without_recorded_neighbours_is_found_by_its_name():
     assert find(edited, renumbered(form())) == "button-3"
 
 
-def test_look_alikes_are_told_apart_by_id_and_neighbours():
+def test_look_alikes_differ_by_id_and_neighbours():
     twins = [*form()[:9], SAME_PLACE]
     recorded = recorded_in(twins, "button-2")
     assert (recorded.alike, recorded.elsewhere) == (2, 0)

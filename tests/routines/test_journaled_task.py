@@ -114,7 +114,7 @@ def on_desk(saved, *answers, **given):
     return saved(Task(id="t", request="work"), host=host, app=[*answers], servers=[Desk()], policy=policy, **given)
 
 
-def test_failed_actions_are_left_out_and_results_counted_anew(saved):
+def test_failed_actions_are_left_out_and_results_renumbered(saved):
     answers = [
         call("tear", control_id="page-1"),
         actions(action("read", "page-1"), action("tear", "page-1"), action("note", text="never")),
