@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import AgentStatus, Board, Effect, RoutineMiss, RoutineMissError, agent_kind, number_of
+from callboard.messages import AgentStatus, Board, Effect, Outcome, RoutineMiss, RoutineMissError, agent_kind, number_of
 from callboard.models import ModelAnswer, resolve, results_tree
 from callboard.routines._expected import check_result
 from callboard.routines._filling import PlacedStep, placed_steps
@@ -129,12 +129,22 @@ class RoutineFollower:
                 number = placed.number
                 if placed.place == progress.place - 1 and not progress.asked:
                     _check_results(placed, progress.results(placed.place))
+                    self._check_subtasks(placed, request)
                 if placed.place == progress.place:
                     return placed
         except LookupError as error:
             raise _LeftError(number + 1, "the results of earlier steps", str(error.args[0])) from error
         reason = request.reasons[-1] if request.reasons else "the agent is asked once more"
         raise _LeftError(number + 1, "the work to be over", reason)
+
+    def _check_subtasks(self, placed: PlacedStep, request: ModelRequest) -> None:
+        """Leave the routine if a subtask that a step handed over did not finish."""
+        for part in placed.step.assign:
+            results = [done for done in request.subtasks if self._index(done.number, done.request) == part.subtask - 1]
+            if results and results[-1].outcome is not Outcome.FINISHED:
+                why = "; ".join(cause.reason for cause in results[-1].causes[:1])
+                found = f"it {results[-1].outcome.value.replace('_', ' ')}{why and f': {why}'}"
+                raise _LeftError(placed.number, f"that subtask {part.subtask} finishes", found)
 
     def _steps(self, request: ModelRequest) -> Sequence[RoutineStep | RoutineLoop]:
         """Return the steps of the agent that asks."""
