@@ -156,7 +156,7 @@ class ScriptError(CallboardError):
 
 
 class RoutineMissError(CallboardError):
-    """A surface is not as it was when a step of a routine was recorded.
+    """A surface differs from a routine's recorded step.
 
     Attributes:
         expected: The recorded thing, in words.

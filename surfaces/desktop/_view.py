@@ -223,7 +223,7 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
 
 
 def _place(node: AccessibleNode) -> str:
-    """Name the entry, the group or the dialog that an object is in."""
+    """Name the entry, group or dialog around an object."""
     for ancestor in node.above():
         if ancestor.role in _ENTRIES and label_of(ancestor) not in {"", node.name}:
             return label_of(ancestor)
