@@ -96,6 +96,8 @@ def test_a_dialogs_title_is_the_place_of_its_controls():
     window.add("push button", "Close", dialog)
     assert control_of(window.observed(), "Close", "push button").place == "Options"
     assert window.observed().window["dialogs"] == ["Options"]
+    window.nodes = [node for node in window.nodes if node is dialog or node.parent is dialog]
+    assert "dialogs" not in window.observed().window  # the dialog is all of the program
 
 
 def test_columns_of_a_table_are_its_headers():
