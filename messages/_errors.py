@@ -161,7 +161,7 @@ class RoutineError(CallboardError):
 
 
 class RoutineMissError(CallboardError):
-    """A surface differs from the recording of a routine's step.
+    """A surface differs from a routine's recorded step.
 
     Attributes:
         expected: The recorded thing, in words.

@@ -1,8 +1,8 @@
 """Routines: record finished work once, and repeat it behind guards, without a model."""
 
+from callboard.routines._control_guard import held_controls, recorded_control
 from callboard.routines._expected import check_result, expected_of
 from callboard.routines._follower import RoutineFollower
-from callboard.routines._guard import held_controls, recorded_control
 from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import RoutineRecording, record
 from callboard.routines._routine_file import load_routine

@@ -17,10 +17,10 @@ def expected_of(result: CommandResult) -> ExpectedResult:
 
 
 def check_result(expected: ExpectedResult, result: CommandResult) -> str:
-    """Return how a result differs from the expected form; empty if it does not.
+    """Return how a result differs from the expected form.
 
-    More members than expected count only in the answer of an action that changes something: there they may be a
-    warning. A dry run changes nothing and has no answer.
+    The text is empty if it does not. More members than expected count only in the answer of an action that changes
+    something: there they may be a warning. A dry run changes nothing and has no answer.
     """
     if result.status is ResultStatus.DRY_RUN:
         return ""

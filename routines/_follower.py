@@ -10,7 +10,7 @@ from callboard.messages import AgentStatus, Board, Effect, Outcome, RoutineMiss,
 from callboard.models import ModelAnswer, resolve, results_tree
 from callboard.routines._expected import check_result
 from callboard.routines._filling import PlacedStep, placed_steps
-from callboard.routines._guard import held_controls
+from callboard.routines._control_guard import held_controls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

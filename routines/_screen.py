@@ -45,10 +45,10 @@ def dialogs_of(observation: Observation) -> tuple[str, ...]:
 
 
 def window_of(observation: Observation, target: Target | None) -> str:
-    """Return what is in front, in a form that the next run has too; empty where nothing is known.
+    """Return what is in front, in a form that lasts.
 
-    It is a document's application, a desktop's application, an Android device's activity, a page's address without
-    query, or a shell's working folder.
+    Empty where nothing is known. It is a document's application, a desktop's application, an Android device's activity,
+    a page's address without query, or a shell's working folder.
     """
     facts = observation.window
     match facts:
@@ -65,7 +65,10 @@ def window_of(observation: Observation, target: Target | None) -> str:
 
 
 def _page(url: str) -> str:
-    """Return an address without query, and with a fragment only if that is a path too."""
+    """Return an address without query and fragment.
+
+    A fragment that is a path is kept.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:  # it is no address, and is compared as it is
@@ -76,6 +79,6 @@ def _page(url: str) -> str:
 
 
 def _folder(folder: str, workspace: str) -> str:
-    """Return a working folder, relative to the workspace if it is in there."""
+    """Return a working folder, relative to a workspace around it."""
     path, base = PurePosixPath(folder), PurePosixPath(workspace)
     return str(path.relative_to(base)) if path.is_relative_to(base) else folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.routines._guard import recorded_control
+from callboard.routines._control_guard import recorded_control
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

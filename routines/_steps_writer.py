@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import RoutineAction, RoutineLoop, RoutineStep
-from callboard.routines._guard import recorded_control
+from callboard.routines._control_guard import recorded_control
 from callboard.routines._origins import Origin, is_trivial, key_of, parts
 from callboard.routines._parameter_values import escaped
 from callboard.routines._recorded_reason import recorded_reason

@@ -135,9 +135,9 @@ class ScreenNode:
 
     @property
     def place(self) -> str:
-        """The list entry, or else the named part, around it.
+        """The list entry that it is in, or the named part around.
 
-        A part is named if it has a name or a resource id.
+        The name of a part is its description, or its resource id.
         """
         ancestors = list(self.ancestors())
         for ancestor in ancestors:
@@ -160,7 +160,7 @@ class ScreenNode:
             above = above.parent
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts of all its descendants, except those of fields."""
+        """Yield the texts of all its descendants, except fields."""
         for child in self.children:
             described = child.values.get("content-desc", "") or child.text
             if described and child.kind != FIELD:
@@ -241,7 +241,10 @@ class Hierarchy:
 
     @property
     def dialog(self) -> str:
-        """The title of the shown dialog; empty without a known one."""
+        """The title of the dialog on the screen; empty for none.
+
+        A dialog is known by the resource ids of its parts.
+        """
         parts = {node.resource: node.text for node in self.nodes if node.resource in {*_DIALOG_PARTS, *_DIALOG_TITLES}}
         if _DIALOG_PARTS.isdisjoint(parts):
             return ""

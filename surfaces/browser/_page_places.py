@@ -55,12 +55,16 @@ def columns_of(table: PageNode) -> tuple[str, ...]:
 
 
 def _entry(node: PageNode) -> str:
-    """Return the first text beside a control in its row or entry."""
+    """Return the first text beside a control in its row or entry.
+
+    Empty if it is a link with that text itself.
+    """
     around = node
     for ancestor in node.ancestors():
         if ancestor.role in _ENTRIES:
-            beside = (part.words() for part in ancestor.children if part is not around)
-            return ancestor.text or next(filter(None, beside), "")
+            texts = ((part, part.words()) for part in ancestor.children if part is not around or node.role == "link")
+            first, text = next((pair for pair in texts if pair[1]), (None, ""))
+            return ancestor.text or ("" if first is around else text)
         around = ancestor
     return ""
 

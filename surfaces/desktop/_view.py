@@ -117,7 +117,7 @@ class ProgramView:
     dialog: str = ""
     """The title of an open modal dialog; only its controls are shown then. Empty if none is open."""
     dialogs: tuple[str, ...] = ()
-    """The titles of open dialogs that are not modal."""
+    """The titles of open dialogs that are not modal, beside a main window."""
     notes: tuple[str, ...] = field(default=())
 
 
@@ -164,7 +164,8 @@ def program_view(
                 controls.append(control)
             elif not notes:
                 notes.append("There are more controls than fit; scroll, or close what is not needed.")
-    return ProgramView(tuple(controls), marks.hexdigest(), dialog, tuple(dialogs), tuple(notes))
+    has_frame = any(node.depth == 0 and node.role == "frame" for node in nodes)
+    return ProgramView(tuple(controls), marks.hexdigest(), dialog, tuple(dialogs) if has_frame else (), tuple(notes))
 
 
 def _in_reach(nodes: Sequence[AccessibleNode]) -> Iterator[AccessibleNode]:
@@ -223,7 +224,7 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
 
 
 def _place(node: AccessibleNode) -> str:
-    """Name the entry, group or dialog that an object is in."""
+    """Name the entry, group or dialog around an object."""
     for ancestor in node.above():
         if ancestor.role in _ENTRIES and label_of(ancestor) not in {"", node.name}:
             return label_of(ancestor)

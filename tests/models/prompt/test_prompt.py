@@ -139,6 +139,13 @@ def test_prompt_lists_controls_with_label_id_kind_and_detail(asks):
     assert '{"title": "Report"}' in text
 
 
+def test_prompt_does_not_grow_by_places_and_columns(asks):
+    control = Control(id="table-1", name="Sales", kind="table", detail={"rows": 4})
+    placed = control.model_copy(update={"place": "Results", "columns": ("Region", "Net")})
+    plain, with_place = (text_of(asks(observation=Observation(controls=(each,)))) for each in (control, placed))
+    assert plain == with_place
+
+
 def test_host_prompt_lists_the_targets(asks):
     target = Target(id="w-1", name="Report", kind=TargetKind.WINDOW, address="app/word/x", server="documents")
     assert '- "Report": open in "word" (id "w-1")' in text_of(

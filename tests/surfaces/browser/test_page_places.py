@@ -76,6 +76,12 @@ def test_controls_name_their_row_heading_or_group():
     }
 
 
+def test_a_link_that_names_its_row_is_in_the_section():
+    row = '- heading "People" [ref=e1]\n- row "x" [ref=e2]:\n'
+    row += '  - cell "Ada" [ref=e3]:\n    - link "Ada" [ref=e4]\n  - cell "7" [ref=e5]:\n    - button "Call" [ref=e6]\n'
+    assert [(control.name, control.place) for control in observed(row).controls] == [("Ada", "People"), ("Call", "Ada")]
+
+
 def test_a_long_place_is_cut():
     row = f'- row "x" [ref=e1]:\n  - cell "{"x" * 300}" [ref=e2]\n  - cell [ref=e3]:\n    - button "Go" [ref=e4]\n'
     assert len(observed(row).controls[0].place) == 80

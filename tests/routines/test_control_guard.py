@@ -188,6 +188,22 @@ def test_a_control_may_stay_disabled_and_hidden():
     assert find(recorded, hidden) == find(recorded, form()) == "button-2"
 
 
+def test_neighbours_are_no_texts_and_no_entries():
+    window = [
+        control("button-1", "Open", "button", "Files"),
+        control("label-1", "3 files", "label", "Files"),
+        control("item-1", "may.csv", "list item", "Files"),
+        control("item-2", "june.csv", "list item", "Files"),
+        control("label-2", "2 kB", "label", "Files"),
+        control("button-2", "Delete", "button", "Files"),
+    ]
+    around = {other.id: (other.before, other.after) for other in (recorded_in(window, part.id) for part in window)}
+    assert around["button-1"] == ("", "Delete")
+    assert around["button-2"] == ("Open", "")
+    assert around["item-1"] == ("Open", "june.csv")
+    assert around["label-1"] == ("Open", "Delete")
+
+
 def test_a_dialog_that_was_open_may_be_open_once_again():
     recorded, open_ = recorded_in(form(), "button-2"), added(DIALOG)(form())
     assert find(recorded, open_, dialogs=("Discard changes?",)) == "button-2"

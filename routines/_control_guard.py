@@ -1,8 +1,8 @@
-"""Guard of a routine's step: its recorded controls, found again in the present observation."""
+"""Guard of a routine's step, which finds its recorded controls again."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,8 @@ _CONTENT = frozenset(
     }
 )
 """The kinds of entries, whose name is what they hold."""
+_TEXTS = frozenset({"image", "label", "progress bar", "section", "static", "status bar", "tool tip"})
+"""The kinds of controls that are only read."""
 _DATA = _TABLES | _CONTENT
 """The kinds whose name says which data they are: another name means other data."""
 _LONGEST_NEIGHBOUR = 80
@@ -56,7 +58,7 @@ class PlacedControl:
 
 
 def recorded_control(control: Control, seen: Observation) -> RecordedControl:
-    """Describe a control of an observation so that it can be found again.
+    """Describe a control so that it can be found again.
 
     Raises:
         LookupError: If the observation has no such control.
@@ -66,6 +68,7 @@ def recorded_control(control: Control, seen: Observation) -> RecordedControl:
     if placed is None:
         msg = f"the observation has no control {control.id!r}"
         raise LookupError(msg)
+    control = placed.control
     namesakes = [other for other in controls if (other.control.kind, other.name) == (control.kind, placed.name)]
     alike = sum(other.control.place == control.place for other in namesakes)
     return RecordedControl(
@@ -86,7 +89,7 @@ def recorded_control(control: Control, seen: Observation) -> RecordedControl:
 def held_controls(
     step: RoutineStep, now: Observation, target: Target | None = None, *, once: Collection[int] = ()
 ) -> tuple[Control, ...]:
-    """Find the controls that a step relies on, in the order of the step.
+    """Find the controls that a step relies on, in its order.
 
     Args:
         step: The step, with its parameters filled in.
@@ -120,26 +123,44 @@ def _check_screen(step: RoutineStep, now: Observation, target: Target | None) ->
 
 
 def placed_controls(controls: Sequence[Control]) -> list[PlacedControl]:
-    """Give each control its neighbours, which are the ones before and after it in its place."""
-    by_place: defaultdict[str, list[int]] = defaultdict(list)
-    for index, control in enumerate(controls):
-        by_place[control.place].append(index)
+    """Give each control its neighbours in its place.
+
+    These are the controls before and after it. Texts are left out, and so are entries except beside other entries: they
+    come and go with the data.
+    """
     names = list(map(_name, controls))
-    neighbours: dict[int, tuple[str, str]] = {}
-    for indexes in by_place.values():
-        around = ["", *(names[index][:_LONGEST_NEIGHBOUR] for index in indexes), ""]
-        neighbours |= {index: (around[n], around[n + 2]) for n, index in enumerate(indexes)}
-    return [PlacedControl(control, names[n], *neighbours[n]) for n, control in enumerate(controls)]
+    before = _neighbours(controls, names, range(len(controls)))
+    after = _neighbours(controls, names, range(len(controls) - 1, -1, -1))
+    return [PlacedControl(control, names[n], before[n], after[n]) for n, control in enumerate(controls)]
+
+
+def _neighbours(controls: Sequence[Control], names: Sequence[str], order: range) -> dict[int, str]:
+    """Return each control's preceding neighbour in an order, by index."""
+    neighbours = dict[int, str]()
+    last_entries: dict[str, str] = {}
+    last_others: dict[str, str] = {}
+    for index in order:
+        control, name = controls[index], names[index][:_LONGEST_NEIGHBOUR]
+        is_entry = control.kind in _CONTENT
+        neighbours[index] = (last_entries if is_entry else last_others).get(control.place, "")
+        if control.kind not in _TEXTS:
+            last_entries[control.place] = name
+            if not is_entry:
+                last_others[control.place] = name
+    return neighbours
 
 
 def _name(control: Control) -> str:
-    """Return a control's name, without the cells of a used range: their number differs from run to run."""
+    """Return a control's name, without the cells of a used range.
+
+    Their number differs from run to run.
+    """
     cells = control.detail.get("cells")
     return control.name.removesuffix(f"!{cells}") if control.kind == "range" and cells else control.name
 
 
 def _columns(control: Control) -> JsonValue:
-    """Return the headers of a table, or else the number of its columns."""
+    """Return a table's headers, or the number of its columns."""
     if control.columns:
         return list(control.columns)
     header = control.detail.get("header")
@@ -187,14 +208,19 @@ def _confirmed(recorded: RecordedControl, matches: Sequence[PlacedControl], expe
     if not recorded.alike and _is_plausible(recorded, matches[0]):
         same = matches
     if len(same) != 1:
-        others = " and ".join(_between(placed.control.id, placed.before, placed.after) for placed in matches)
+        others = " and ".join(
+            _between(placed.control.id, placed.before, placed.after) for placed in matches[:_MOST_NAMES]
+        )
         expected += f", {_between(recorded.id, recorded.before, recorded.after)}"
         raise RoutineMissError(expected, others)
     return same[0].control
 
 
 def _is_plausible(recorded: RecordedControl, placed: PlacedControl) -> bool:
-    """Return whether the only control of a name is the recorded one: a removed one may have made way for another."""
+    """Return whether the only control of a name is the recorded one.
+
+    A removed one may have made way for another.
+    """
     named_only = not (recorded.id or recorded.before or recorded.after)
     same_id, same_before, same_after = _kept(recorded, placed)
     return recorded.kind in _DATA or named_only or same_id or (same_before and same_after)
@@ -203,9 +229,10 @@ def _is_plausible(recorded: RecordedControl, placed: PlacedControl) -> bool:
 def _relabelled(
     recorded: RecordedControl, same_kind: Sequence[PlacedControl], controls: Sequence[PlacedControl]
 ) -> Control | None:
-    """Find the control that now has another name: with the same id, place and neighbours.
+    """Find the control that now has another name.
 
-    Its new name must be new on the surface, and its old name must not have moved elsewhere.
+    Its id, place and neighbours are the same. Its new name must be new on the surface, and its old name must not have
+    moved elsewhere.
     """
     number = max(recorded.alike, 1) + recorded.elsewhere - 1
     if recorded.kind in _DATA or sum(placed.name == recorded.name for placed in same_kind) > number:
@@ -218,7 +245,7 @@ def _relabelled(
 
 
 def _kept(recorded: RecordedControl, placed: PlacedControl) -> tuple[bool, bool, bool]:
-    """Return whether the id, the neighbour before and the one after are as recorded."""
+    """Return whether the id, and each neighbour, is as recorded."""
     return recorded.id == placed.control.id, recorded.before == placed.before, recorded.after == placed.after
 
 
