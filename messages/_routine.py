@@ -1,4 +1,4 @@
-"""Routines: recorded work that is repeated without a model while its guards hold."""
+"""Routines: recorded work, repeated without a model while its guards hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class RoutineParameter(DocumentedFields, Value):
 
 
 class RecordedControl(DocumentedFields, Value):
-    """A control that a step relies on, as it was when the step was recorded."""
+    """A control that a step relies on.
+
+    It has the properties that it had when the step was recorded.
+    """
 
     kind: str
     """Its kind, such as `button`."""
@@ -51,7 +54,10 @@ class RecordedControl(DocumentedFields, Value):
 
 
 class ExpectedResult(DocumentedFields, Value):
-    """The form of an action's result; its values may differ from run to run."""
+    """The form of an action's result.
+
+    Its values may differ from run to run.
+    """
 
     changes: bool
     """Whether the action changes something."""
@@ -143,7 +149,8 @@ class RoutineSubtask(DocumentedFields, Value):
     """The work of one agent."""
 
     target: str = Field(min_length=1)
-    """The id of its target; parameters may be part of it."""
+    """The id of its target; parameters may be part of it. `${steps.1.results.0.value.id}` stands for a window that the
+    HostAgent opened in a step of its own."""
     kind: KindName
     """The kind of its agent, such as `app`."""
     request: str = Field(min_length=1)
