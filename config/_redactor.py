@@ -63,6 +63,7 @@ JSON_MEMBERS = frozenset(
         "arguments",
         "between",
         "canonical",
+        "columns",
         "contains",
         "content",
         "detail",

@@ -153,7 +153,8 @@ class RoutineSubtask(DocumentedFields, Value):
     """The work of one agent."""
 
     target: str = Field(min_length=1)
-    """The id of its target; parameters may be part of it."""
+    """The id of its target; parameters may be part of it. `${steps.1.results.0.value.id}` stands for a window that the
+    HostAgent opened in a step of its own."""
     kind: KindName
     """The kind of its agent, such as `app`."""
     request: str = Field(min_length=1)

@@ -12,11 +12,15 @@ from callboard.routines._reference_check import REFERENCE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic import JsonValue
+
     from callboard.messages import Routine, RoutineStep
     from callboard.routines._journaled_task import JournaledTask
 
 _RANGE = re.compile(r"\$?[A-Z]{1,3}\$?\d+:\$?[A-Z]{1,3}\$?\d+")
 _ROW = re.compile(r"((?:steps\.\d+\.results\.\d+\.value|subtasks\.\d+\.output).*?)\.(\d+)(?:\.|$)")
+_SHORTEST = 4
+"""The fewest characters of data that a text may quote."""
 _MOST = 20
 """The number of remarks of one kind."""
 
@@ -40,6 +44,7 @@ def remarks_on(routine: Routine, task: JournaledTask, unseen: list[str]) -> Iter
         yield f"{place} acts on a control that it had not seen: its id stays as it is"
     for place, step in _steps(routine):
         yield from _of_step(place, step)
+    yield from list(_quotes(routine, task))[:_MOST]
     yield from _of_task(task)
 
 
@@ -77,6 +82,46 @@ def _rows_in(value: object) -> Iterator[tuple[str, str]]:
         row = _ROW.match(match[1] or "")
         if row is not None:
             yield row[1], row[2]
+
+
+def _quotes(routine: Routine, task: JournaledTask) -> Iterator[str]:
+    """Yield the texts that quote data of this run within a longer text, where no reference replaces them."""
+    texts = dict(_literals(routine))
+    own = {*texts.values(), *(str(parameter.value) for parameter in routine.parameters.values())}
+    data = sorted({text for text in _data(task) if text not in own}, key=len, reverse=True)
+    for place, text in texts.items():
+        quoted = next((part for part in data if part != text and _has(text, part)), None)
+        if quoted is not None:
+            yield f"{place} quotes {quoted!r}, which was read in this run, and stays as it is"
+
+
+def _literals(routine: Routine) -> Iterator[tuple[str, str]]:
+    """Yield the texts of arguments, results and checks with their places, without references."""
+    values: list[tuple[str, JsonValue]] = []
+    for place, step in _steps(routine):
+        values += [
+            (f"{place}.actions.{number}.arguments", action.arguments) for number, action in enumerate(step.actions)
+        ]
+        values.append((f"{place}.result", step.result))
+    values += [(f"checks.{number}", check) for number, check in enumerate(routine.checks, 1)]
+    for place, value in values:
+        for tail, part in parts("", value):
+            if isinstance(part, str):
+                yield f"{place}{tail}", REFERENCE.sub(" ", part)
+
+
+def _data(task: JournaledTask) -> Iterator[str]:
+    """Yield the texts and the larger numbers that agents read."""
+    for run in task.subtasks:
+        for step in run.steps:
+            for _, result in step.calls:
+                for _, value in parts("", result.value):
+                    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+                        yield from [str(value)] if len(str(value)) >= _SHORTEST else []
+
+
+def _has(text: str, part: str) -> bool:
+    return part in text and re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None
 
 
 def _of_task(task: JournaledTask) -> Iterator[str]:

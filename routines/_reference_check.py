@@ -26,9 +26,10 @@ def check_references(routine: Routine) -> Iterator[str]:
     alone = _Scope(routine.parameters, 0)
     yield from alone.problems("request", routine.request)
     yield from alone.problems("checks", [dict(check) for check in routine.checks], first=1)
+    opened = alone.at(sum(len(entry.steps) if isinstance(entry, RoutineLoop) else 1 for entry in routine.host), 0)
     yield from _of_steps("host", routine.host, _Scope(routine.parameters, len(routine.subtasks)))
     for number, subtask in enumerate(routine.subtasks, 1):
-        yield from alone.problems(f"subtasks.{number}.target", subtask.target)
+        yield from opened.problems(f"subtasks.{number}.target", subtask.target)
         yield from alone.problems(f"subtasks.{number}.request", subtask.request)
         yield from _of_steps(f"subtasks.{number}.steps", subtask.steps, _Scope(routine.parameters, number - 1))
 
@@ -48,6 +49,9 @@ def _of_steps(place: str, entries: tuple[RoutineStep | RoutineLoop, ...], scope:
 
 
 def _of_step(place: str, step: RoutineStep, scope: _Scope) -> Iterator[str]:
+    yield from scope.problems(f"{place}.window", step.window)
+    for number, control in enumerate(step.controls):
+        yield from scope.problems(f"{place}.controls.{number}", control.model_dump(exclude={"columns"}))
     for number, action in enumerate(step.actions):
         yield from scope.problems(f"{place}.actions.{number}.arguments", action.arguments)
     yield from scope.problems(f"{place}.result", step.result)

@@ -67,7 +67,7 @@ class StepDraft:
     def shape(self) -> tuple[object, ...]:
         """The parts that are equal in the steps of a loop."""
         calls = tuple((action.tool, action.control, frozenset(action.arguments)) for action in self.actions)
-        controls = tuple((control.kind, control.name, control.place) for control in self.controls)
+        controls = tuple(control.kind for control in self.controls)
         return self.status, calls, controls, bool(self.assign), self.result is None
 
     def add(self, action: Action, result: CommandResult, expect: ExpectedResult, own: dict[str, Origin]) -> bool:

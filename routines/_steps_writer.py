@@ -212,7 +212,7 @@ def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
         _DiffersError: If the steps for the items differ in more.
     """
     draft = repeats[0].draft
-    values = _Values(repeats, writer, list(draft.controls))
+    values = _Values(repeats, writer)
     actions = tuple(values.action(number, action) for number, action in enumerate(draft.actions))
     result = None
     if draft.result is not None:
@@ -220,7 +220,7 @@ def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
         result = values.write(results, None, [repeat.draft.own_result for repeat in repeats])
     step = RoutineStep(
         status=draft.status,
-        window=draft.window,
+        window=writer.parameters.inside(draft.window),
         dialogs=draft.dialogs,
         controls=tuple(values.controls),
         actions=actions,
@@ -235,12 +235,13 @@ def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
 class _Values:
     """Writes the values of a step, once for all items of a list."""
 
-    def __init__(self, repeats: list[_Repeat], writer: StepsWriter, controls: list[RecordedControl]) -> None:
+    def __init__(self, repeats: list[_Repeat], writer: StepsWriter) -> None:
         self._repeats = repeats
         self._writer = writer
-        self.controls = controls
         self.literals: set[str] = set()
         self.varied = False
+        drafts = [repeat.draft for repeat in repeats]
+        self.controls = [self._control(controls) for controls in zip(*(each.controls for each in drafts), strict=True)]
         self._sources: set[str] = set()
         """The results that the other arguments of an action come from."""
 
@@ -255,6 +256,16 @@ class _Values:
         arguments = {key: self.write(values[key], key, own[key]) for key in draft.arguments}
         self._sources = set()
         return RoutineAction(tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect)
+
+    def _control(self, controls: tuple[RecordedControl, ...]) -> RecordedControl:
+        """Write a control, whose name or place may come from an item."""
+        own = {name: value for name, value in controls[0].model_dump().items() if isinstance(value, str)}
+        texts = {name: self._writer.parameters.inside(value) for name, value in own.items()}
+        for name in ("name", "place"):
+            values = [getattr(control, name) for control in controls]
+            if len(set(values)) > 1:
+                texts[name] = self._template(values)
+        return controls[0].model_copy(update=texts)
 
     def write(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None = None) -> JsonValue:
         """Write one value: a reference that holds for all items, or the value itself.
@@ -307,13 +318,18 @@ class _Values:
             return reference
         observation = self._repeats[0].draft.observation
         control = next(control for control in observation.controls if control.name == value)
-        return f"controls.{position(self.controls, recorded_control(control, observation))}.name"
+        return f"controls.{position(self.controls, self._control((recorded_control(control, observation),)))}.name"
 
     def _template(self, values: list[Any]) -> str:
         """Write a text around the texts of an item."""
         items = [repeat.item for repeat in self._repeats]
         if not all(isinstance(value, str) for value in values) or None in items:
             raise _DiffersError
+        common = [item.references(value) for item, value in zip(items, values, strict=True) if item is not None]
+        whole = next((path for path in common[0] if all(path in paths for paths in common)), None)
+        if whole is not None:
+            self.varied = True
+            return f"${{{whole}}}"
         templates = {item.template(value) for item, value in zip(items, values, strict=True) if item is not None}
         if len(templates) > 1:
             raise _DiffersError

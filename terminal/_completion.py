@@ -8,7 +8,7 @@ from typing import Any
 
 from callboard.terminal._commands import COMPLETE
 
-_ASKED = ("demo", "docs", "fleet", "graph", "logs", "policy", "replay", "report", "schema", "show", "undo")
+_ASKED = ("demo", "docs", "fleet", "graph", "logs", "policy", "replay", "report", "routine", "schema", "show", "undo")
 """The commands whose values only the program knows. All else is in the script, so that no program starts for it."""
 _SCRIPT = """\
 # Completes `callboard` in bash 4 or newer; in zsh after: autoload -U bashcompinit && bashcompinit

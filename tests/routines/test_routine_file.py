@@ -157,6 +157,8 @@ def test_an_invalid_file_is_refused_with_the_place(file, text, says):
         ({"result": "${steps.2.results.0.value}"}, "result: ${steps.2.results.0.value} leads nowhere"),
         ({"result": "${steps.1.result}"}, "result: ${steps.1.result} has another form than ${steps.1.results.0.value}"),
         ({"result": "${subtasks.1.output}"}, "result: ${subtasks.1.output} leads nowhere: no subtask before it"),
+        ({"window": "${app}"}, "window: ${app} is no parameter"),
+        ({"controls": [{"kind": "a", "name": "${item}"}]}, "controls.0.name: ${item} has a meaning"),
         ({"result": "${item.0}"}, "result: ${item.0} has a meaning in the steps of a loop (`each`) only"),
         (
             {"actions": [{"tool": "t", "arguments": {"a": ["${controls.0.id}"]}}]},

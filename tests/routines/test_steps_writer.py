@@ -10,7 +10,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.messages import Action, CommandResult, Control, Effect, Observation, ResultStatus, RoutineLoop
+from callboard.messages import (
+    Action,
+    CommandResult,
+    Control,
+    ControlRef,
+    Effect,
+    Observation,
+    ResultStatus,
+    RoutineLoop,
+)
 from callboard.routines._origins import Origins
 from callboard.routines._parameter_values import ParameterValues
 from callboard.routines._step_draft import StepDraft
@@ -157,6 +166,26 @@ def test_steps_for_each_row_become_a_loop():
     (loop,) = written(typed("Ada", "Bo", "Grace"), {"rows": rows})
     assert (loop.each, loop.last) == ("subtasks.1.output.rows", None)
     assert arguments(list(loop.steps)) == [{"text": "${item.0}"}, {"key": "BACK"}]
+
+
+def tapped(name: str) -> Observation:
+    return Observation(controls=(Control(id="row-1", name=name, kind="row"),))
+
+
+def test_controls_may_be_named_by_the_rows_of_a_loop():
+    origins, drafts = Origins(), []
+    origins.add_output(1, 1, [{"name": "Ada", "city": "Ulm"}, {"name": "Bob", "city": "Kiel"}])
+    for index, name in enumerate(("Ada", "Bob")):
+        step = StepDraft(index, "CONTINUE", tapped(f"{name}, ${{x}}"), visible=frozenset({1}))
+        action = Action(tool="tap", arguments={"control_id": "row-1"}, control=ControlRef(id="row-1"))
+        done = CommandResult(call_id="", tool="tap", status=ResultStatus.SUCCESS)
+        assert step.add(action, done, None, {})  # type: ignore[arg-type] # any result is expected
+        drafts.append(step)
+    (loop,) = StepsWriter(drafts, origins, ParameterValues({})).entries()
+    assert isinstance(loop, RoutineLoop)
+    (control,) = loop.steps[0].controls
+    assert (loop.each, control.name) == ("subtasks.1.output", "${item.name}, $${x}")
+    assert arguments(list(loop.steps)) == [{"control_id": "${controls.0.id}"}]
 
 
 def test_the_last_row_may_have_fewer_steps():
