@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from callboard.surfaces import BoundedZipFile
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import run_reader
 from callboard.surfaces.documents._libre_office import LibreOffice, OfficeFailedError
@@ -120,7 +121,7 @@ def _as_pdfs(files: list[bytes], suffix: str) -> list[bytes]:
 def _unpacked_size(file: bytes) -> int:
     """Return the size of a package's parts; 0 for another file."""
     try:
-        with zipfile.ZipFile(io.BytesIO(file)) as archive:
+        with BoundedZipFile(io.BytesIO(file)) as archive:
             return sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return 0
