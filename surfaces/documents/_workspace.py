@@ -357,8 +357,7 @@ class Workspace:
         try:
             (converted,) = LIBRE_OFFICE.convert([data], suffix, present.removeprefix("."))
         except OfficeFailedError as error:
-            reason = str(error) or "it failed, or took too long"
-            msg = f"{document!r} is read through a copy that LibreOffice makes ({reason}); save it as {present}"
+            msg = f"{document!r} is read through a copy that LibreOffice makes ({error}); save it as {present}"
             raise ToolError(msg) from error
         if converted is None:
             msg = f"{document!r} can't be read: it is damaged, protected, or not what its name says; it is unchanged"
