@@ -53,6 +53,8 @@ _SOURCES = {
 
 A file of other bytes is not handed over: LibreOffice would read it by its contents, such as a web page named `.doc`.
 """
+_INPUT_FILTERS = {".xls": "MS Excel 97"}
+"""The filters that read a format. Without one, a damaged ``.xls`` file would be read as lines of text."""
 _FILTERS = {
     ("writer", "docx"): "MS Word 2007 XML",
     ("calc", "xlsx"): "Calc MS Excel 2007 XML",
@@ -220,7 +222,8 @@ class LibreOffice:
             for number, file in files.items():
                 paths[number].write_bytes(file)
             output_filter = f"{to}:{_FILTERS[_SOURCES[suffix][0], to]}"
-            request = {"filter": output_filter, "paths": list(map(str, paths.values()))}
+            request = {"input_filter": _INPUT_FILTERS.get(suffix, ""), "filter": output_filter}
+            request |= {"paths": list(map(str, paths.values()))}
             holder.stdin.write(json.dumps(request).encode() + b"\n")
             holder.stdin.flush()
             self._wait(holder, b"done\n", until)
