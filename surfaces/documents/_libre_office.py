@@ -222,9 +222,9 @@ class LibreOffice:
             for number, file in files.items():
                 paths[number].write_bytes(file)
             output_filter = f"{to}:{_FILTERS[_SOURCES[suffix][0], to]}"
-            request = {"input_filter": _INPUT_FILTERS.get(suffix, ""), "filter": output_filter}
-            request |= {"paths": list(map(str, paths.values()))}
-            holder.stdin.write(json.dumps(request).encode() + b"\n")
+            filters = {"input_filter": _INPUT_FILTERS.get(suffix, ""), "filter": output_filter}
+            request = json.dumps({**filters, "paths": list(map(str, paths.values()))})
+            holder.stdin.write(request.encode() + b"\n")
             holder.stdin.flush()
             self._wait(holder, b"done\n", until)
             return {number: path.read_bytes() for number, path in outputs.items() if path.is_file()}
