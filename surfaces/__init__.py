@@ -8,6 +8,7 @@ from callboard.surfaces._atomic_replace import (
     sync_folder,
     write_lock,
 )
+from callboard.surfaces._bounded_zip import BoundedZipFile
 from callboard.surfaces._effect_guard import (
     COMMIT_SECONDS,
     EffectGuard,
@@ -49,6 +50,7 @@ __all__ = [
     "PNG",
     "SHIPPED",
     "UNKNOWN",
+    "BoundedZipFile",
     "Call",
     "CallKeeper",
     "EffectGuard",

@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.surfaces import BoundedZipFile
+
 if TYPE_CHECKING:
     from pathlib import Path
     from xml.etree.ElementTree import Element
@@ -80,7 +82,7 @@ def _parsed(data: bytes) -> Element:
 
 
 def _office(name: str, data: bytes) -> Contents | None:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with BoundedZipFile(io.BytesIO(data)) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             return None
         contents = Contents()

@@ -7,6 +7,8 @@ import zipfile
 import zlib
 from typing import TYPE_CHECKING
 
+from callboard.surfaces import BoundedZipFile
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -51,7 +53,7 @@ def damage(path: Path) -> str:
 
 def _of_archive(path: Path) -> str:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, BoundedZipFile(file) as archive:
             small = sum(part.file_size for part in archive.infolist()) <= _MOST_BYTES
             part = archive.testzip() if small else None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:

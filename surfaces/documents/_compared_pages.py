@@ -7,9 +7,10 @@ import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from callboard.surfaces import BoundedZipFile
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import run_reader
-from callboard.surfaces.documents._libre_office import LibreOffice, OfficeFailedError
+from callboard.surfaces.documents._libre_office import pdfs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,24 +104,13 @@ def _as_pdfs(files: list[bytes], suffix: str) -> list[bytes]:
     if any(_unpacked_size(file) > _MOST_UNPACKED for file in files):
         msg = f"it unpacks to more than {_MOST_UNPACKED // 1_000_000} MB"
         raise ToolError(msg)
-    office = LibreOffice(settings=())
-    office.open()
-    try:
-        pdfs = office.convert(files, suffix, "pdf")
-    except OfficeFailedError as error:
-        raise ToolError(str(error) or "LibreOffice failed, or took too long") from error
-    finally:
-        office.close()
-    if not all(pdfs):
-        msg = "LibreOffice can't read it"
-        raise ToolError(msg)
-    return [pdf for pdf in pdfs if pdf]
+    return pdfs_of(files, suffix, "its pages can't be drawn", is_computed=False)
 
 
 def _unpacked_size(file: bytes) -> int:
     """Return the size of a package's parts; 0 for another file."""
     try:
-        with zipfile.ZipFile(io.BytesIO(file)) as archive:
+        with BoundedZipFile(io.BytesIO(file)) as archive:
             return sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return 0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 
+from callboard.surfaces import BoundedZipFile
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.documents._office import q
+from callboard.surfaces.documents._office import UNREADABLE, q
 from callboard.surfaces.documents._package import Package
 
 _PRINT_AREA = "_xlnm.print_area"
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, ToolError)
 
 
 def without_hidden_areas(workbook: bytes) -> bytes:
@@ -21,11 +19,11 @@ def without_hidden_areas(workbook: bytes) -> bytes:
     returned as it is.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
+        with BoundedZipFile(io.BytesIO(workbook)) as archive:
             package = Package("workbook", {entry.filename: archive.read(entry) for entry in archive.infolist()})
         part = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
         root = package.tree(part)
-    except _UNREADABLE:
+    except (*UNREADABLE, ToolError):
         return workbook
     sheets = root.iterfind(f"{q('sheets')}/{q('sheet')}")
     hidden = {str(index) for index, sheet in enumerate(sheets) if sheet.get("state", "visible") != "visible"}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import html.parser
 import re
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _BLOCKS = frozenset(
     ("address", "article", "aside", "blockquote", "caption", "center", "dd", "details", "div", "dl", "dt", "fieldset",
      "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "legend", "li",
@@ -19,10 +25,7 @@ _UNSEEN = frozenset({"script", "style", "head", "title", "template"})
 
 def html_to_text(text: str) -> str:
     """Return the visible text: tabs between cells, alternative texts of pictures."""
-    parser = _Texts()
-    parser.feed(text)
-    parser.close()
-    lines = _lines_of("".join(parser.parts))
+    lines = _lines_of("".join(_read(text).parts))
     tidied = ("\t".join(" ".join(cell.split()) for cell in line.split("\t")).rstrip() for line in lines)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(tidied)).strip()
 
@@ -32,14 +35,23 @@ def links_in(text: str) -> list[str]:
 
     Links whose words are the target are left out.
     """
-    parser = _Texts()
-    parser.feed(text)
-    parser.close()
-    links = [(" ".join(words.split()), target.strip()) for words, target in parser.links]
+    links = [(" ".join(words.split()), target.strip()) for words, target in _read(text).links]
     distinct_links = [
         (words, target) for words, target in links if target and target.removeprefix("mailto:") not in words
     ]
     return list(dict.fromkeys(f"{words}: {target}" for words, target in distinct_links if not target.startswith("#")))
+
+
+def _read(text: str) -> _Texts:
+    """Parse HTML by libxml2.
+
+    The standard library's parser takes hours for some texts of a megabyte.
+    """
+    texts = _Texts()
+    parser = etree.HTMLParser(target=texts, huge_tree=True)
+    parser.feed(text)
+    parser.close()
+    return texts
 
 
 def _lines_of(text: str) -> list[str]:
@@ -47,8 +59,11 @@ def _lines_of(text: str) -> list[str]:
 
     The edges of a cell's only block are none.
     """
-    text = re.sub(rf"[ {_BLOCK}]*\t[ {_BLOCK}]*", "\t", text)
-    edges = rf" *[{_BLOCK}{_ROW}{_TABLE}][ {_BLOCK}{_ROW}{_TABLE}]*"
+    first, *cells = text.split("\t")
+    if cells:
+        inner_cells = (cell.strip(f" {_BLOCK}") for cell in cells[:-1])
+        text = "\t".join((first.rstrip(f" {_BLOCK}"), *inner_cells, cells[-1].lstrip(f" {_BLOCK}")))
+    edges = rf"(?<! ) *[{_BLOCK}{_ROW}{_TABLE}][ {_BLOCK}{_ROW}{_TABLE}]*"
     return re.sub(edges, lambda edge: "\n\n" if _TABLE in edge[0] else "\n", text).splitlines()
 
 
@@ -65,11 +80,10 @@ def merged_text(plain: str, formatted: str) -> str:
     return f"{plain.rstrip()}\n\n[formatted text]\n{formatted}"
 
 
-class _Texts(html.parser.HTMLParser):
-    """Collect the visible texts of HTML."""
+class _Texts:
+    """Collect the visible texts of HTML, as the target of a parser."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.parts: list[str] = []
         self._hidden = 0
         self._verbatim = 0
@@ -77,31 +91,33 @@ class _Texts(html.parser.HTMLParser):
         self.links: list[tuple[str, str]] = []
         self._link: tuple[int, str] | None = None
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begin an element."""
         self._hidden = 0 if tag == "body" else self._hidden + (tag in _UNSEEN)  # the tag </head> may be left out
         self._verbatim += tag == "pre"
         if tag == "br":
             self.parts.append("\n")
         self._end_line(tag)
         if tag in {"ol", "ul"}:
-            first = dict(attrs).get("start") or ""
-            self._counts.append(None if tag == "ul" else int(first) - 1 if first.isdigit() else 0)
+            first = attributes.get("start", "")
+            self._counts.append(None if tag == "ul" else int(first) - 1 if _NUMBER.fullmatch(first) else 0)
         if tag == "li" and self._counts and (count := self._counts[-1]) is not None:
             self._counts[-1] = count + 1
             self.parts.append(f"{count + 1}. ")
         if tag in _STRUCK:
             self.parts.append("~~")
-        if tag == "input" and dict(attrs).get("type") in {"checkbox", "radio"}:
-            self.parts.append("☒" if "checked" in dict(attrs) else "☐")
+        if tag == "input" and attributes.get("type") in {"checkbox", "radio"}:
+            self.parts.append("☒" if "checked" in attributes else "☐")
         if tag == "a":
-            self._link = len(self.parts), dict(attrs).get("href") or ""
-        if tag == "img" and (alternative := dict(attrs).get("alt")):
+            self._link = len(self.parts), attributes.get("href", "")
+        if tag == "img" and (alternative := attributes.get("alt")):
             self.parts.append(f"[picture: {' '.join(alternative.split())}]")
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
+        """End an element."""
         self._hidden = max(0, self._hidden - (tag in _UNSEEN))
-        if tag in {"ol", "ul"}:
-            self._counts = self._counts[:-1]
+        if tag in {"ol", "ul"} and self._counts:
+            self._counts.pop()
         if tag in _STRUCK:
             self.parts.append("~~")
         if tag == "a" and self._link is not None:
@@ -117,6 +133,10 @@ class _Texts(html.parser.HTMLParser):
         if tag in _BLOCKS:
             self.parts.append({"tr": _ROW, "table": _TABLE}.get(tag, _BLOCK))
 
-    def handle_data(self, data: str) -> None:
+    def data(self, data: str) -> None:
+        """Read a text."""
         if not self._hidden:
             self.parts.append(re.sub(r"[\t\x1c-\x1f]" if self._verbatim else r"\s+", " ", data))
+
+    def close(self) -> None:
+        """End the document."""

@@ -25,10 +25,12 @@ from callboard.surfaces.documents._hidden_sheets import without_hidden_areas
 from callboard.surfaces.documents._office import OLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 SECONDS = 40
 """The longest time of a conversion, with a start of LibreOffice, in seconds."""
+PDF_SECONDS = 120
+"""The longest time in which LibreOffice makes a PDF."""
 _PAUSE_SECONDS = 0.05
 _ENDING_SECONDS = 3
 _MOST_USES = 500
@@ -51,6 +53,8 @@ _SOURCES = {
 
 A file of other bytes is not handed over: LibreOffice would read it by its contents, such as a web page named `.doc`.
 """
+_INPUT_FILTERS = {".xls": "MS Excel 97"}
+"""The filters that read a format. Without one, a damaged ``.xls`` file would be read as lines of text."""
 _FILTERS = {
     ("writer", "docx"): "MS Word 2007 XML",
     ("calc", "xlsx"): "Calc MS Excel 2007 XML",
@@ -119,6 +123,10 @@ def profile(*settings: tuple[str, str, str]) -> str:
 class OfficeFailedError(Exception):
     """LibreOffice is not installed, was not started, crashed or took too long."""
 
+    def __init__(self, reason: str = "LibreOffice did not start, crashed or took too long") -> None:
+        """Keep the reason, as a text for people and models."""
+        super().__init__(reason)
+
 
 _OFFICES: weakref.WeakSet[LibreOffice] = weakref.WeakSet()
 
@@ -161,8 +169,8 @@ class LibreOffice:
     ) -> list[bytes | None]:
         """Convert files, and return them as LibreOffice saves them, with computed formulas.
 
-        A file that it can't read, or that begins otherwise than files of its format, is None. A PDF of an ``.xlsx``
-        file leaves out its hidden sheets.
+        A file that it can't read, or that begins otherwise than files of its format, is None. A PDF of a workbook
+        leaves out its hidden sheets.
 
         Args:
             files: The files, all of one format.
@@ -177,7 +185,6 @@ class LibreOffice:
             ToolError: If the running call was cancelled, or the supervisor stops.
         """
         part, first_bytes = _SOURCES[suffix]
-        output_filter = f"{to}:{_FILTERS[part, to]}"
         if reason := lacking_office(suffix):
             raise OfficeFailedError(reason)
         until = time.monotonic() + seconds
@@ -185,20 +192,22 @@ class LibreOffice:
             _check(until)
         try:
             readable = {number: file for number, file in enumerate(files) if file.startswith(first_bytes)}
-            if (suffix, to) == (".xlsx", "pdf"):
+            if (part, to) == ("calc", "pdf"):
+                if suffix != ".xlsx":
+                    readable, suffix = self._convert_files(readable, suffix, "xlsx", until), ".xlsx"
                 readable = {number: without_hidden_areas(file) for number, file in readable.items()}
-            outputs = self._convert_files(list(readable.values()), suffix, output_filter, until) if readable else []
+            results = self._convert_files(readable, suffix, to, until)
         except BaseException:
             self._end()
             raise
         finally:
             self._lock.release()
-        results = dict(zip(readable, outputs, strict=True))
         return [results.get(number) for number in range(len(files))]
 
-    def _convert_files(
-        self, files: Sequence[bytes], suffix: str, output_filter: str, until: float
-    ) -> list[bytes | None]:
+    def _convert_files(self, files: Mapping[int, bytes], suffix: str, to: str, until: float) -> dict[int, bytes]:
+        """Convert numbered files; those that LibreOffice can't read are left out."""
+        if not files:
+            return {}
         if self._uses >= _MOST_USES:
             self._end()
         if self._holder is None or self._holder.poll() is not None:
@@ -207,21 +216,22 @@ class LibreOffice:
         if folder is None or holder is None or holder.stdin is None:  # closed meanwhile
             raise OfficeFailedError
         self._uses += 1
-        paths = [folder / f"{number}{suffix}" for number in range(len(files))]
-        new_suffix = f".{output_filter.partition(':')[0]}"
-        outputs = [folder / "out" / path.with_suffix(new_suffix).name for path in paths]
+        paths = {number: folder / f"{number}{suffix}" for number in files}
+        outputs = {number: folder / "out" / f"{number}.{to}" for number in files}
         try:
-            for path, file in zip(paths, files, strict=True):
-                path.write_bytes(file)
-            request = {"filter": output_filter, "paths": list(map(str, paths))}
-            holder.stdin.write(json.dumps(request).encode() + b"\n")
+            for number, file in files.items():
+                paths[number].write_bytes(file)
+            output_filter = f"{to}:{_FILTERS[_SOURCES[suffix][0], to]}"
+            filters = {"input_filter": _INPUT_FILTERS.get(suffix, ""), "filter": output_filter}
+            request = json.dumps({**filters, "paths": list(map(str, paths.values()))})
+            holder.stdin.write(request.encode() + b"\n")
             holder.stdin.flush()
             self._wait(holder, b"done\n", until)
-            return [path.read_bytes() if path.is_file() else None for path in outputs]
+            return {number: path.read_bytes() for number, path in outputs.items() if path.is_file()}
         except OSError as error:
             raise OfficeFailedError from error
         finally:
-            for path in (*paths, *outputs):
+            for path in (*paths.values(), *outputs.values()):
                 path.unlink(missing_ok=True)
 
     def _start(self, until: float) -> None:
@@ -309,6 +319,38 @@ def _forget_all() -> None:
 
 LIBRE_OFFICE = LibreOffice()
 os.register_at_fork(after_in_child=_forget_all)
+
+
+def pdfs_of(
+    files: Sequence[bytes], suffix: str, failure: str, *, is_computed: bool = True, seconds: float = PDF_SECONDS
+) -> list[bytes]:
+    """Convert Office documents of one format to PDFs, without a network.
+
+    Args:
+        files: Their bytes.
+        suffix: Their suffix, such as ``.docx``.
+        failure: The beginning of errors.
+        is_computed: Whether formulas are computed, by the warm LibreOffice. One of its own shows the stored results.
+        seconds: The longest time.
+
+    Raises:
+        ToolError: If LibreOffice is missing, fails, takes too long or can't read a file.
+    """
+    office = LIBRE_OFFICE if is_computed else LibreOffice(settings=())
+    if not is_computed:
+        office.open()
+    try:
+        pdfs = office.convert(files, suffix, "pdf", seconds=seconds)
+    except OfficeFailedError as error:
+        msg = f"{failure}: {error}"
+        raise ToolError(msg) from error
+    finally:
+        if not is_computed:
+            office.close()
+    if None in pdfs:
+        msg = f"{failure}: LibreOffice can't read it"
+        raise ToolError(msg)
+    return [pdf for pdf in pdfs if pdf is not None]
 
 
 def has_libre_office(suffix: str = ".xlsx") -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from callboard.messages import reason_of
+from callboard.surfaces import BoundedZipFile
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import short
 
@@ -56,6 +57,8 @@ _MAIN_TYPES = {
 }
 
 
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
+"""Errors of the library for archives; `RuntimeError` for passwords and unknown compressions."""
 _MALFORMED = (zipfile.BadZipFile, zlib.error, EOFError, SyntaxError)
 """`SyntaxError` is the parent of the errors of XML parsers."""
 
@@ -141,7 +144,7 @@ def parts(snapshot: Snapshot, max_bytes: int, stand_ins: Mapping[str, bytes] | N
             msg = f"{name!r} is in the format of Office 97, despite its name; save it as .docx, .xlsx or .pptx"
         raise ToolError(msg)
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with BoundedZipFile(io.BytesIO(data)) as archive:
             _check_size(archive, name, max_bytes * UNPACKED)
             parts_by_name = {
                 entry.filename: archive.read(entry)
@@ -152,7 +155,7 @@ def parts(snapshot: Snapshot, max_bytes: int, stand_ins: Mapping[str, bytes] | N
             }
     except zipfile.BadZipFile as error:
         raise damaged(name, "it is empty" if not data else "it is not an Office document, or is truncated") from error
-    except (zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
+    except UNREADABLE as error:
         raise damaged(name, error) from error
     _check_kind(parts_by_name, snapshot)
     return parts_by_name

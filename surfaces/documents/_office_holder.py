@@ -107,7 +107,7 @@ class OfficeHolder:
         binary = Path(program).resolve().with_name("soffice.bin")
         self._folder = folder
         common = [f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--norestore", "--nologo"]
-        self._client = [program, *common, "--convert-to"]
+        self._client = [program, *common]
         self._kept_document = kept_document
         self._office = [str(binary) if binary.is_file() else program, *common, "--nolockcheck"]
         self._warm: subprocess.Popen[bytes] | None = None
@@ -129,15 +129,19 @@ class OfficeHolder:
                 raise HolderEndedError
             time.sleep(0.02)
 
-    def convert(self, output_filter: str, paths: list[str]) -> None:
+    def convert(self, input_filter: str, output_filter: str, paths: list[str]) -> None:
         """Convert documents into the folder ``out``.
+
+        Without a filter that reads them, LibreOffice chooses one by their names and contents.
 
         Raises:
             HolderEndedError: If LibreOffice has ended: the client would become one of its own.
         """
         if self._warm is None or self._warm.poll() is not None:
             raise HolderEndedError
-        _start([*self._client, output_filter, "--outdir", str(self._folder / "out"), *paths]).wait()
+        reading = [f"--infilter={input_filter}"] if input_filter else []
+        writing = ["--convert-to", output_filter, "--outdir", str(self._folder / "out")]
+        _start([*self._client, *reading, *writing, *paths]).wait()
         for child in _children():  # helpers of LibreOffice whose parents have ended
             if child != self._warm.pid:
                 with contextlib.suppress(ChildProcessError):
@@ -212,7 +216,7 @@ def main(folder: str, program: str, kept_document: str) -> None:
         _say("ready")
         for line in sys.stdin:
             request = json.loads(line)
-            holder.convert(request["filter"], request["paths"])
+            holder.convert(request["input_filter"], request["filter"], request["paths"])
             _say("done")
     except (HolderEndedError, BrokenPipeError):
         pass

@@ -12,7 +12,7 @@ from pydantic import Field
 from callboard.surfaces import MOST_PICTURE_BYTES, current_call
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import run_reader
-from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, OfficeFailedError
+from callboard.surfaces.documents._libre_office import pdfs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +24,6 @@ PICTURE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 """The formats in which pages are saved, by suffix."""
 MOST_PAGES = 20
 """The most pages that a call draws."""
-DRAWING_SECONDS = 120
-"""The longest time that LibreOffice may take."""
 PAGE_WIDTH = 1600
 """The width of a page's picture, in pixels, where none is given."""
 _SHOWN_WIDTHS = (1200, 800, 400)
@@ -79,7 +77,7 @@ def is_picture(path: str) -> bool:
 
 
 def pdf_of_office(document: str, data: bytes, suffix: str) -> bytes:
-    """Convert an Office document with the warm LibreOffice, which reaches no network.
+    """Convert an Office document in order to draw it.
 
     Args:
         document: Its path, for errors.
@@ -87,16 +85,9 @@ def pdf_of_office(document: str, data: bytes, suffix: str) -> bytes:
         suffix: Their suffix, such as ``.docx``.
 
     Raises:
-        ToolError: If LibreOffice is missing, fails or takes too long.
+        ToolError: If LibreOffice is missing, fails, takes too long or can't read it.
     """
-    try:
-        (pdf,) = LIBRE_OFFICE.convert([data], suffix, "pdf", seconds=DRAWING_SECONDS)
-    except OfficeFailedError as error:
-        msg = f"{document!r} can't be drawn: {error or 'LibreOffice did not start, crashed or took too long'}"
-        raise ToolError(msg) from error
-    if pdf is None:
-        msg = f"{document!r} can't be drawn: LibreOffice can't read it"
-        raise ToolError(msg)
+    (pdf,) = pdfs_of([data], suffix, f"{document!r} can't be drawn")
     return pdf
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from callboard.messages import Effect
 from callboard.surfaces._surface import tool
+from callboard.surfaces.documents._libre_office import PDF_SECONDS
 from callboard.surfaces.documents._office import parts
-from callboard.surfaces.documents._page_pictures import DRAWING_SECONDS, show_page
+from callboard.surfaces.documents._page_pictures import show_page
 from callboard.surfaces.documents._pdf import Page  # noqa: TC001 - schemas are made of it
 from callboard.surfaces.documents._save import PAGED, pdf_to_draw
 from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
@@ -22,7 +23,7 @@ class PageViewTools:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    @tool(effect=Effect.READ, roots=PAGED, seconds=DRAWING_SECONDS)
+    @tool(effect=Effect.READ, roots=PAGED, seconds=PDF_SECONDS)
     def get_picture(self, document: Document, *, page: Page = 1) -> Answer:
         """Draw a page as a picture, to see how it looks."""
         snapshot = self._workspace.read(document)

@@ -15,13 +15,7 @@ from callboard.surfaces import run_process
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import plain_environment
 from callboard.surfaces.documents._hidden_sheets import without_hidden_areas
-from callboard.surfaces.documents._libre_office import (
-    LIBRE_OFFICE,
-    LibreOffice,
-    OfficeFailedError,
-    lacking_office,
-    profile,
-)
+from callboard.surfaces.documents._libre_office import PDF_SECONDS, lacking_office, pdfs_of, profile
 from callboard.surfaces.documents._office import parts
 from callboard.surfaces.documents._page_pictures import (
     PICTURE_FORMATS,
@@ -39,8 +33,6 @@ if TYPE_CHECKING:
 
 PAGED = ("word", "pdf")
 OTHERS = ("calendar", "csv", "text")
-PDF_SECONDS = 120
-"""The longest time that LibreOffice may take."""
 _SUFFIXES = {"word": ".docx", "excel": ".xlsx", "powerpoint": ".pptx"}
 _FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export", "powerpoint": "impress_pdf_Export"}
 
@@ -118,7 +110,7 @@ def pdf_to_draw(snapshot: Snapshot) -> bytes:
     """
     if snapshot.root == "pdf":
         return snapshot.data
-    return pdf_of_office(snapshot.document, snapshot.data, ".xlsx" if snapshot.root == "excel" else snapshot.suffix)
+    return pdf_of_office(snapshot.document, snapshot.data, _SUFFIXES[snapshot.root])
 
 
 def read_for_copy(
@@ -160,30 +152,13 @@ async def pdf_of(snapshot: Snapshot) -> bytes:
         ToolError: If LibreOffice is missing, fails or takes too long.
     """
     if not lacking_office(_SUFFIXES[snapshot.root]):
-        return await asyncio.to_thread(_isolated_pdf, snapshot)
+        failure = f"LibreOffice made no PDF of {snapshot.document!r}"
+        # a PDF of a workbook shows the results that the file holds
+        is_computed = snapshot.root != "excel"
+        files = [snapshot.data]
+        (pdf,) = await asyncio.to_thread(pdfs_of, files, _SUFFIXES[snapshot.root], failure, is_computed=is_computed)
+        return pdf
     return await _plain_pdf(snapshot)
-
-
-def _isolated_pdf(snapshot: Snapshot) -> bytes:
-    """Convert a document by an isolated LibreOffice.
-
-    It is the kept one, unless the document is a workbook: that one would compute all formulas, and a PDF shows the
-    results that the file holds.
-    """
-    office = LibreOffice(settings=()) if snapshot.root == "excel" else LIBRE_OFFICE
-    office.open()
-    try:
-        (pdf,) = office.convert([snapshot.data], _SUFFIXES[snapshot.root], "pdf", seconds=PDF_SECONDS)
-    except OfficeFailedError as error:
-        reason = str(error) or f"it did not start, crashed or took longer than {PDF_SECONDS} seconds"
-        msg = f"LibreOffice made no PDF of {snapshot.document!r}: {reason}"
-        raise ToolError(msg) from error
-    finally:
-        office.close()
-    if pdf is None:
-        msg = f"LibreOffice made no PDF of {snapshot.document!r}, which it can't read"
-        raise ToolError(msg)
-    return pdf
 
 
 async def _plain_pdf(snapshot: Snapshot) -> bytes:

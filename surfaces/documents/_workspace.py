@@ -90,8 +90,11 @@ DOCUMENTS = "documents"
 _MOST_FILES = 20_000
 """The most files of a workspace that are listed for checks."""
 _NOT_PORTABLE = frozenset('<>:"|?*')
+_SETTINGS_FILE = "callboard.yaml"
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 _MAX_PATH = 400
+_MAX_NAME_BYTES = 255
+"""The longest name of a file or folder on the usual file systems, in UTF-8."""
 IN_PARTS = frozenset({"csv"})
 """The applications that read large files in parts."""
 IN_PARTS_BYTES = 8_000_000
@@ -246,13 +249,13 @@ class Workspace:
             folders[:] = [
                 subfolder.name
                 for subfolder in below
-                if not (is_link(subfolder) or (subfolder / "callboard.yaml").is_file())
+                if not (is_link(subfolder) or (subfolder / _SETTINGS_FILE).is_file())
             ]
             for name in files:
                 path = Path(folder, name)
                 document = path.relative_to(self.folder).as_posix()
                 has_suffix = not suffixes or path.suffix.lower() in suffixes
-                if has_suffix and not _refusal(document) and _is_file(path):
+                if has_suffix and not path_fault(document) and _is_file(path):
                     yield document
 
     def _sweep(self, folder: Path) -> None:
@@ -272,7 +275,7 @@ class Workspace:
             ToolError: If the path leads out of the workspace, passes through a link, or is not that of a document.
         """
         suffix = PurePosixPath(document).suffix.lower()
-        if not _refusal(document) and not _is_read(suffix):
+        if not path_fault(document) and not _is_read(suffix):
             msg = f"{document!r} is refused: {self.advice_on(document)}"
             raise ToolError(msg)
         return self.resolve(document)
@@ -295,7 +298,7 @@ class Workspace:
         Raises:
             ToolError: If the path leads out of the workspace, passes through a link, or is hidden.
         """
-        if reason := _refusal(document):
+        if reason := path_fault(document):
             msg = f"{document!r} is refused: {reason}"
             raise ToolError(msg)
         path = self.folder
@@ -354,8 +357,7 @@ class Workspace:
         try:
             (converted,) = LIBRE_OFFICE.convert([data], suffix, present.removeprefix("."))
         except OfficeFailedError as error:
-            reason = str(error) or "it failed, or took too long"
-            msg = f"{document!r} is read through a copy that LibreOffice makes ({reason}); save it as {present}"
+            msg = f"{document!r} is read through a copy that LibreOffice makes ({error}); save it as {present}"
             raise ToolError(msg) from error
         if converted is None:
             msg = f"{document!r} can't be read: it is damaged, protected, or not what its name says; it is unchanged"
@@ -475,17 +477,13 @@ class Workspace:
         """Refuse a new path that some operating system can't hold.
 
         Raises:
-            ToolError: If a part that does not exist yet is a reserved name, has a forbidden character, or begins or
-                ends with a space or dot.
+            ToolError: If a part that does not exist yet is a name that can't be given (see `name_fault`).
         """
         path = self.folder
         for part in document.split("/"):
             path = path / part
-            if os.path.lexists(path):
-                continue
-            reserved = part.split(".")[0].rstrip().lower() in _RESERVED
-            if reserved or _NOT_PORTABLE & set(part) or part != part.strip(" ."):
-                msg = f"{document!r} is refused: not every operating system can hold a file of that name"
+            if not os.path.lexists(path) and (reason := name_fault(part)):
+                msg = f"{document!r} is refused: {reason}"
                 raise ToolError(msg)
 
     def move(self, source: Path, goal: Path, *, folder: bool) -> None:
@@ -633,7 +631,7 @@ def _exists_error(document: str) -> ToolError:
     return ToolError(f"there is already a file {document!r}; choose another name")
 
 
-def _refusal(document: str) -> str:
+def path_fault(document: str) -> str:
     """Explain why a path can't name a document; empty if it can."""
     parts = document.split("/")
     reasons = (
@@ -645,6 +643,17 @@ def _refusal(document: str) -> str:
         (any(part.startswith((".", "~$")) for part in parts), "hidden files and lock files are not documents"),
     )
     return next((reason for refused, reason in reasons if refused), "")
+
+
+def name_fault(part: str) -> str:
+    """Explain why a new file can't have a name, if so.
+
+    The names of Windows' devices are refused everywhere, also with a suffix.
+    """
+    reserved = part.partition(".")[0].rstrip().lower() in _RESERVED
+    if reserved or _NOT_PORTABLE & set(part) or part != part.strip(" .") or len(part.encode()) > _MAX_NAME_BYTES:
+        return "not every operating system can hold a file of that name"
+    return "a file of settings is written by a person" if part.casefold() == _SETTINGS_FILE else ""
 
 
 def _is_file(path: Path) -> bool:

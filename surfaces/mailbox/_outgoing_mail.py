@@ -19,6 +19,7 @@ from callboard.surfaces.documents.mail import (
     check_headers,
     content_bytes,
     header_text,
+    headers_of,
     message_contents,
     parse_address,
     parse_message,
@@ -179,7 +180,7 @@ def addresses_in(message: EmailMessage, *names: str) -> tuple[Address, ...]:
     """
     try:
         addresses = [
-            address.addr_spec for name in names for header in message.get_all(name, []) for address in header.addresses
+            address.addr_spec for name in names for header in headers_of(message, name) for address in header.addresses
         ]
     except (ValueError, IndexError, AttributeError, TypeError, LookupError):
         msg = "the message's addresses can't be read; use send_message with the addresses"

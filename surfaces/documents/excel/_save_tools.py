@@ -9,8 +9,9 @@ from pydantic import Field
 
 from callboard.messages import Effect, Target
 from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._libre_office import PDF_SECONDS
 from callboard.surfaces.documents._page_pictures import PICTURE_FORMATS, Pages, Width, save_pages
-from callboard.surfaces.documents._save import PDF_SECONDS, NewPath, read_for_copy, save_copy
+from callboard.surfaces.documents._save import NewPath, read_for_copy, save_copy
 from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.surfaces.documents.excel._range_pictures import pdf_of_cells
 from callboard.surfaces.documents.excel._touched_cells import pictured_cells

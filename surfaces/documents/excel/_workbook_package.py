@@ -6,6 +6,7 @@ import io
 import zipfile
 from typing import TYPE_CHECKING, TypeAlias
 
+from callboard.surfaces import BoundedZipFile
 from callboard.surfaces.documents import _office, _streamed_part
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import CONTENT_TYPES, Package
@@ -130,7 +131,7 @@ def has_placeholders(root: Element) -> bool:
 def _large_parts(snapshot: Snapshot) -> dict[str, zipfile.ZipInfo]:
     """Find the parts to read in blocks; none in a damaged file."""
     try:
-        with zipfile.ZipFile(io.BytesIO(snapshot.data)) as archive:
+        with BoundedZipFile(io.BytesIO(snapshot.data)) as archive:
             entries = {entry.filename: entry for entry in archive.infolist() if entry.filename.endswith(".xml")}
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError):
         return {}  # the caller reports it

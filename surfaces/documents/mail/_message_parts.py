@@ -6,25 +6,31 @@ import functools
 import mimetypes
 import re
 from dataclasses import dataclass, field
-from email import policy
 from email.errors import MessageError
 from email.parser import BytesParser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._encodings import decode_guessing, detect_encoding
 from callboard.surfaces.documents._html_text import html_to_text, links_in, merged_text
 from callboard.surfaces.documents._tables import short
+from callboard.surfaces.documents.mail._bounded_policy import BoundedPolicy, pieces_of
 
 if TYPE_CHECKING:
     from email.message import EmailMessage, MIMEPart
+    from email.policy import EmailPolicy
 
-POLICY = policy.SMTP.clone(refold_source="none")
+POLICY = cast("EmailPolicy[EmailMessage]", BoundedPolicy(linesep="\r\n", refold_source="none"))
 """The headers of a file that was read are written as they were, so that an attached message stays the same."""
 BEFORE_HEADERS = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]*(?=[!-9;-~]+:)")
 """Bytes before the headers that are ignored."""
+_BOUNDARY = re.compile(rb"boundary\s{0,9}=\s{0,9}\"?([^\";\s]{1,70})", re.IGNORECASE)
 _MOST_DEPTH = 20
 _MOST_PARTS = 1000
+_MOST_BOUNDARY_LINES = 3 * _MOST_PARTS
+"""A boundary may begin another one, so that a line counts twice."""
+_MOST_PIECES = 5_000
+"""The most headers of one name, or addresses of a long list, that are read."""
 _ERRORS = (ValueError, IndexError, AttributeError, TypeError, LookupError)
 """The errors of Python's parser of headers."""
 _SURROGATES = re.compile("[\udc80-\udcff\ufffd]")
@@ -83,6 +89,11 @@ def parse_message(data: bytes, name: str) -> EmailMessage:
     Raises:
         ToolError: If it is malformed, or nested too deeply.
     """
+    boundaries = {boundary[1] for boundary in _BOUNDARY.finditer(data)}
+    lines = (data.count(b"\n--" + boundary) for boundary in boundaries)
+    if len(boundaries) > _MOST_PARTS or sum(lines) > _MOST_BOUNDARY_LINES:  # more would be parsed for minutes
+        msg = f"{name!r} is refused: it has more than {_MOST_PARTS} parts"
+        raise ToolError(msg)
     try:
         message = BytesParser(policy=POLICY).parsebytes(BEFORE_HEADERS.sub(b"", data))
         check_depth(message, name)
@@ -111,8 +122,8 @@ def message_contents(message: EmailMessage) -> MailContents:
     """Read a whole message; nothing of one with odd headers."""
     try:
         return contents_of(message)
-    except (KeyError, ValueError, AttributeError, TypeError):  # a message that is no multipart, or has odd headers
-        return MailContents()
+    except _ERRORS:  # a message that is no multipart, or has odd headers
+        return MailContents(unseen=["a text or files behind headers that can't be read"])
 
 
 def contents_of(part: EmailMessage) -> MailContents:
@@ -203,10 +214,25 @@ def content_bytes(part: MIMEPart) -> bytes:
 def shown_header(message: EmailMessage, name: str) -> str:
     """Return a header's text; bytes without an encoding are decoded by detection."""
     try:
-        values = [str(POLICY.header_fetch_parse(key, raw)) for key, raw in _raw_headers(message, name)]
+        values = [str(header) for header in headers_of(message, name)]
     except _ERRORS as error:
         return f"(can't be read: {short(str(error))})"
     return short(", ".join(values), 2000)
+
+
+def headers_of(message: EmailMessage, name: str) -> list[Any]:
+    """Parse all headers of a name.
+
+    Each address of a long list is one of its own.
+
+    Raises:
+        ValueError: If one is too long, or nested too deeply. Other errors of the parser are possible.
+    """
+    pieces = [(key, piece) for key, raw in _raw_headers(message, name) for piece in pieces_of(key, raw)]
+    if len(pieces) > _MOST_PIECES:
+        msg = f"there are {len(pieces):,} of {name}; at most {_MOST_PIECES:,} are read"
+        raise ValueError(msg)
+    return [POLICY.header_fetch_parse(key, piece) for key, piece in pieces]
 
 
 def _raw_headers(message: EmailMessage, name: str) -> list[tuple[str, str]]:
@@ -223,7 +249,7 @@ def attachment_name(part: EmailMessage, number: int) -> str:
         name = part.get_filename() or ""
         if _SURROGATES.search(name):
             headers = [*_raw_headers(part, "Content-Disposition"), *_raw_headers(part, "Content-Type")]
-            params = {key: text for header in headers for key, text in POLICY.header_factory(*header).params.items()}
+            params = {key: text for head in headers for key, text in POLICY.header_fetch_parse(*head).params.items()}
             name = params.get("filename") or params.get("name") or name
     except _ERRORS:
         name = ""

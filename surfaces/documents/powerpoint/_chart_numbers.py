@@ -127,8 +127,20 @@ def numbers_of(root: Element) -> ChartNumbers:
         points = [_points(element, names) for names in (("cat", "xVal"), ("val", "yVal"))]
         categories = categories or [text or "" for text in points[0]]
         name = "".join(element.xpath("c:tx//c:v/text()", namespaces={"c": CHART})) or f"Series {len(series) + 1}"
-        series[name] = [float(text) if text else None for text in points[1]]
+        name = f"{name} ({len(series) + 1})" if name in series else name
+        series[name] = [_stored_number(text or "") for text in points[1]]
     return ChartNumbers(categories, series)
+
+
+def _stored_number(text: str) -> float | None:
+    """Return a number of a chart.
+
+    None for a gap, and for an error such as ``#N/A``.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _points(series: Element, names: tuple[str, ...]) -> list[str | None]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from callboard.messages import Control
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._tables import nearest, short
-from callboard.surfaces.documents.powerpoint._chart_numbers import chart_kinds, chart_title
+from callboard.surfaces.documents.powerpoint._chart_numbers import chart_kinds, chart_title, numbers_of
 from callboard.surfaces.documents.powerpoint._shapes import footers_of, shapes_of, title_of
 from callboard.surfaces.documents.powerpoint._slide_list import section_of
 from callboard.surfaces.documents.powerpoint._slide_notes import comments_of, notes_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.surfaces.documents._tables import Answer
+    from callboard.surfaces.documents.powerpoint._chart_numbers import ChartNumbers
     from callboard.surfaces.documents.powerpoint._deck import DeckFile, Slide
     from callboard.surfaces.documents.powerpoint._shapes import SlideShape
 
@@ -233,5 +235,20 @@ def shape_lines(shape: SlideShape) -> Iterator[str]:
     elif shape.chart_part or (shape.kind in {"picture", "object"} and not shape.is_empty):
         kind = shape.kind if shape.kind != "chart" else f"{_detail(shape)['type']} chart"
         yield f"({kind}: {_name(shape)})"
+        if shape.chart_part:
+            yield from _chart_lines(numbers_of(shape.file.package.tree(shape.chart_part)))
     elif not shape.is_empty:
         yield shape.text
+
+
+def _chart_lines(numbers: ChartNumbers) -> Iterator[str]:
+    """Yield the data of a chart as rows with tabs."""
+    if numbers.series:
+        yield "\t".join(["", *numbers.series])
+    columns = [numbers.categories, *([_number_text(value) for value in values] for values in numbers.series.values())]
+    for row in zip_longest(*columns, fillvalue=""):
+        yield "\t".join(" ".join(text.split()) for text in row)
+
+
+def _number_text(value: float | None) -> str:
+    return "" if value is None else f"{value:.15g}"

@@ -81,10 +81,22 @@ def shape_answer(slide: Slide, element: Element) -> Answer:
     shape = next(shape for shape in shapes if shape.element is element)
     if overflow := overflow_of(shape):
         answer["overflow"] = overflow
-    covered_ids = [
-        other.id for other in shapes if other is not shape and not other.is_empty and _meet(shape.frame, other.frame)
-    ]
+    covered_ids = [other.id for other in shapes if other is not shape and _covers(shape, other)]
     return answer | ({"covers": [*covered_ids]} if covered_ids else {})
+
+
+def _covers(shape: SlideShape, other: SlideShape) -> bool:
+    """Return whether a shape covers another one.
+
+    Empty placeholders, and shapes without text behind all of it, do not count.
+    """
+    frame, other_frame = shape.frame, other.frame
+    if not _meet(frame, other_frame) or frame is None or other_frame is None:
+        return False
+    is_behind = other_frame.left <= frame.left and other_frame.top <= frame.top
+    is_behind = is_behind and other_frame.left + other_frame.width >= frame.left + frame.width
+    is_behind = is_behind and other_frame.top + other_frame.height >= frame.top + frame.height
+    return not (other.is_empty and (other.placeholder or is_behind))
 
 
 def _meet(first: Frame | None, second: Frame | None) -> bool:
@@ -159,18 +171,19 @@ def frame_of(slide: Slide, place: list[float]) -> Frame:
 
 def _free_frame(slide: Slide) -> Frame:
     """Find a free place below the title, else all of it."""
-    frames = [(shape, shape.frame) for shape in shapes_of(slide) if not (shape.is_empty and shape.kind != "title")]
+    frames = [(shape, frame) for shape in shapes_of(slide) if (frame := shape.frame) is not None]
     width, height = slide.file.size
-    titles = [frame for shape, frame in frames if frame is not None and shape.kind == "title"]
-    others = [frame for shape, frame in frames if frame is not None and shape.kind != "title"]
+    titles = [frame for shape, frame in frames if shape.kind == "title"]
+    drawn = [frame for shape, frame in frames if shape.kind != "title" and not (shape.is_empty and shape.placeholder)]
+    filled = [frame for shape, frame in frames if shape.kind != "title" and not shape.is_empty]
     top = max([_MARGIN * height // 100, *(frame.top + frame.height for frame in titles if frame.top < height // 3)])
     left, right, bottom = _MARGIN * width // 100, (100 - _MARGIN) * width // 100, _LOWEST * height // 100
-    whole_frame = Frame(left, top, right - left, max(bottom - top, height // 5))
-    lowest = max([top, *(frame.top + frame.height for frame in others)])
-    rightmost = max([left, *(frame.left + frame.width for frame in others)])
     gap = width // 50
-    if others and bottom - lowest > height // 4:
-        return Frame(left, lowest + gap, right - left, bottom - lowest - gap)
-    if others and right - rightmost > width * 3 // 10:
-        return Frame(rightmost + gap, top, right - rightmost - gap, bottom - top)
-    return whole_frame
+    for others in filter(None, (drawn, filled)):  # shapes without text may be decoration at the edges
+        lowest = max([top, *(frame.top + frame.height for frame in others)])
+        rightmost = max([left, *(frame.left + frame.width for frame in others)])
+        if bottom - lowest > height // 4:
+            return Frame(left, lowest + gap, right - left, bottom - lowest - gap)
+        if right - rightmost > width * 3 // 10:
+            return Frame(rightmost + gap, top, right - rightmost - gap, bottom - top)
+    return Frame(left, top, right - left, max(bottom - top, height // 5))

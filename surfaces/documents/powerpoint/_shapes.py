@@ -116,10 +116,11 @@ class SlideShape:
 
     @property
     def frame(self) -> Frame | None:
-        """Its place, also an inherited one; None in a group."""
-        if local(self.element.getparent()) == "grpSp":
-            return None
-        return next((frame for element in (self.element, *self.ancestors) if (frame := _own_frame(element))), None)
+        """Its place on the slide, also an inherited one."""
+        frame = next((frame for element in (self.element, *self.ancestors) if (frame := _own_frame(element))), None)
+        for group in self.element.iterancestors(p("grpSp")):
+            frame = frame and _in_group(frame, group)
+        return frame
 
 
 def placeholder_in(file: DeckFile, part: str, kind: str, index: str) -> Element | None:
@@ -151,7 +152,27 @@ def _placeholder_of_master(file: DeckFile, master: str, kind: str) -> Element | 
 def _own_frame(element: Element) -> Frame | None:
     transform = element.find(path("p:spPr", "a:xfrm"))
     transform = element.find(p("xfrm")) if transform is None else transform
-    offset, extent = (transform.find(a(name)) if transform is not None else None for name in ("off", "ext"))
+    return None if transform is None else _frame(transform, "off", "ext")
+
+
+def _in_group(frame: Frame, group: Element) -> Frame | None:
+    """Convert a place in a group to one outside of it."""
+    transform = group.find(path("p:grpSpPr", "a:xfrm"))
+    if transform is None:
+        return frame
+    outer, inner = _frame(transform, "off", "ext"), _frame(transform, "chOff", "chExt")
+    if outer is None or inner is None or not (inner.width and inner.height):
+        return None
+    return Frame(
+        outer.left + (frame.left - inner.left) * outer.width // inner.width,
+        outer.top + (frame.top - inner.top) * outer.height // inner.height,
+        frame.width * outer.width // inner.width,
+        frame.height * outer.height // inner.height,
+    )
+
+
+def _frame(transform: Element, offset_name: str, extent_name: str) -> Frame | None:
+    offset, extent = transform.find(a(offset_name)), transform.find(a(extent_name))
     if offset is None or extent is None:
         return None
     texts = (offset.get("x", ""), offset.get("y", ""), extent.get("cx", ""), extent.get("cy", ""))

@@ -26,9 +26,12 @@ from callboard.surfaces.documents.powerpoint._slide_texts import set_text, write
 from callboard.surfaces.documents.powerpoint._text_fit import overflow_of
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from callboard.surfaces.documents.powerpoint._deck import DeckFile, Slide
 
 _DATES, _FOOTERS, _NUMBERS = ("dt", "ftr", "sldNum")
+_FOOTER_NAMES = {_FOOTERS: "footer", _DATES: "date", _NUMBERS: "number"}
 
 
 class SlideTools(PowerPointEditor):
@@ -168,15 +171,16 @@ class SlideTools(PowerPointEditor):
             footer_slides = [
                 slide for slide in candidates if control_id or title_slides or not _has_title_layout(slide)
             ]
-            numbers_without = [
-                slide.number
-                for slide in footer_slides
-                if not all(_set_footer(slide, *item) for item in changes.items())
-            ]
+            missing: dict[str, list[JsonValue]] = {}
+            for kind, value in changes.items():
+                slides_without = [slide.number for slide in footer_slides if not _set_footer(slide, kind, value)]
+                missing |= {_FOOTER_NAMES[kind]: [*slides_without]} if slides_without else {}
+            is_nothing_set = sum(map(len, missing.values())) == len(footer_slides) * len(changes)
+            if missing and is_nothing_set:
+                msg = f"no layout has a place for the {listed(missing)}; write_text on a slide adds a text box instead"
+                raise ToolError(msg)
             answer: Answer = {"slides": len(footer_slides)}
-            return file.answers(
-                answer | ({"layout_has_no_place_for_it": [*numbers_without]} if numbers_without else {})
-            )
+            return file.answers(answer | ({"layout_has_no_place_for": {**missing}} if missing else {}))
 
 
 def _set_footer(slide: Slide, kind: str, value: object) -> bool:

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from callboard.messages import Effect, Target
 from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._libre_office import PDF_SECONDS
 from callboard.surfaces.documents._page_pictures import (
-    DRAWING_SECONDS,
     PICTURE_FORMATS,
     Pages,
     Width,
@@ -22,7 +22,7 @@ from callboard.surfaces.documents._page_pictures import (
     show_page,
     write_pictures,
 )
-from callboard.surfaces.documents._save import PDF_SECONDS, NewPath, pdf_of, read_for_copy
+from callboard.surfaces.documents._save import NewPath, pdf_of, read_for_copy
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document  # noqa: TC001 - for schemas
 from callboard.surfaces.documents.powerpoint._deck_controls import slide_name, slide_of
 from callboard.surfaces.documents.powerpoint._deck_editor import POWERPOINT, SLIDE, PowerPointEditor
@@ -41,7 +41,7 @@ _SAVED_WIDTH = 1920
 class SlideViewTools(PowerPointEditor):
     """The tools that draw slides, or save them in other formats."""
 
-    @tool(effect=Effect.READ, roots=POWERPOINT, controls=SLIDE, seconds=DRAWING_SECONDS)
+    @tool(effect=Effect.READ, roots=POWERPOINT, controls=SLIDE, seconds=PDF_SECONDS)
     def get_picture(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
         """Draw a slide as a picture, to see how it looks."""
         snapshot = self._workspace.read(document)

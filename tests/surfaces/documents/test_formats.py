@@ -15,6 +15,7 @@ from email.parser import BytesParser
 from email.utils import quote
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from office_files import pdf_of
@@ -22,6 +23,7 @@ from office_files import pdf_of
 from callboard.messages import AgentKind, CommandType, Hazard, TargetKind
 from callboard.surfaces import ToolError
 from callboard.surfaces.documents import DocumentSurface, _file_reader, _formats, _save
+from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, OfficeFailedError
 
 if TYPE_CHECKING:
     from conftest import Call
@@ -211,9 +213,9 @@ def test_pdf_of_a_text_is_made_by_the_kept_libreoffice(
         pytest.skip(_save.lacking_office(".docx"))
     call("create_document", path="a.docx")
     converted = []
-    convert = _save.LIBRE_OFFICE.convert
+    convert = LIBRE_OFFICE.convert
     monkeypatch.setattr(
-        _save.LIBRE_OFFICE, "convert", lambda *args, **options: converted.append(args[1:]) or convert(*args, **options)
+        LIBRE_OFFICE, "convert", lambda *args, **options: converted.append(args[1:]) or convert(*args, **options)
     )
     call("save_as", "a.docx", path="a.pdf")
     assert converted == [(".docx", "pdf")]
@@ -226,12 +228,12 @@ def test_failure_of_the_kept_libreoffice_makes_no_file(
     if _save.lacking_office(".docx"):
         pytest.skip(_save.lacking_office(".docx"))
     call("create_document", path="a.docx")
-    monkeypatch.setattr(_save.LIBRE_OFFICE, "convert", lambda *_, **__: [None])
-    with pytest.raises(ToolError, match=r"made no PDF of 'a\.docx', which it can't read"):
+    monkeypatch.setattr(LIBRE_OFFICE, "convert", lambda *_, **__: [None])
+    with pytest.raises(ToolError, match=r"made no PDF of 'a\.docx': LibreOffice can't read it"):
         call("save_as", "a.docx", path="a.pdf")
     monkeypatch.undo()
-    monkeypatch.setattr(_save, "PDF_SECONDS", -1)
-    with pytest.raises(ToolError, match=r"made no PDF of 'a\.docx': it did not start, crashed or took longer"):
+    monkeypatch.setattr(LIBRE_OFFICE, "_convert_files", Mock(side_effect=OfficeFailedError))
+    with pytest.raises(ToolError, match=r"made no PDF of 'a\.docx': LibreOffice did not start, crashed"):
         call("save_as", "a.docx", path="a.pdf")
     assert [path.name for path in workspace.iterdir()] == ["a.docx"]
 

@@ -9,8 +9,9 @@ import openpyxl
 import pytest
 from office_files import need_office
 
-from callboard.surfaces.documents import _save, compared_pages
+from callboard.surfaces.documents import _libre_office, _save, compared_pages
 from callboard.surfaces.documents._hidden_sheets import without_hidden_areas
+from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,6 +78,18 @@ def test_pictures_of_a_workbook_leave_out_hidden_sheets(saved: Path, call: Call)
 def test_compared_pages_leave_out_hidden_sheets() -> None:
     need_office(".xlsx")
     compared = compared_pages(book(*SHEETS), book(*SHEETS[:5], ("visible", "A1:B2", "changed")), ".xlsx")
+    assert (compared.before_count, compared.after_count, compared.differing) == (2, 2, 1)
+
+
+@pytest.mark.parametrize(("suffix", "output_filter"), [(".ods", "calc8"), (".xls", "MS Excel 97")])
+def test_compared_pages_of_old_workbooks_leave_out_hidden_sheets(
+    monkeypatch: pytest.MonkeyPatch, suffix: str, output_filter: str
+) -> None:
+    need_office(suffix)
+    monkeypatch.setitem(_libre_office._FILTERS, ("calc", suffix[1:]), output_filter)
+    books = [book(*SHEETS[:5], ("visible", "A1:B2", text)) for text in ("shown last", "changed")]
+    files = LIBRE_OFFICE.convert(books, ".xlsx", suffix[1:])
+    compared = compared_pages(files[0] or b"", files[1] or b"", suffix)
     assert (compared.before_count, compared.after_count, compared.differing) == (2, 2, 1)
 
 

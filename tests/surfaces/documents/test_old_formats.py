@@ -13,7 +13,8 @@ from office_files import letter, need_office
 from callboard.actors.runtime import Lease
 from callboard.errors import ToolError
 from callboard.surfaces import EffectGuard
-from callboard.surfaces.documents import _workspace
+from callboard.surfaces.documents import _libre_office, _workspace
+from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,6 +122,22 @@ def test_file_of_another_format_than_its_name_is_not_read(workspace: Path, call:
     (workspace / "letter.doc").write_bytes(b"<html><img src=http://127.0.0.1/x.png>")
     with pytest.raises(ToolError, match="not what its name says; it is unchanged"):
         call("read_text", "letter.doc")
+
+
+def test_damaged_old_workbook_is_not_read_as_lines_of_text(
+    workspace: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_office(".xls")
+    monkeypatch.setitem(_libre_office._FILTERS, ("calc", "xls"), "MS Excel 97")
+    (data,) = LIBRE_OFFICE.convert([open_document("spreadsheet", SHEET)], ".ods", "xls")
+    assert data is not None
+    (workspace / "good.xls").write_bytes(data)
+    (workspace / "cut.xls").write_bytes(data[: len(data) // 2])
+    (workspace / "zeros.xls").write_bytes(data[:600] + bytes(len(data) - 600))
+    assert call("read_range", "good.xls")["values"] == [["rent", 400]]
+    for name in ("cut.xls", "zeros.xls"):
+        with pytest.raises(ToolError, match="can't be read: it is damaged, protected, or not what its name says"):
+            call("read_range", name)
 
 
 def test_lack_of_libreoffice_gives_a_way_out(
