@@ -60,9 +60,9 @@ class Supervisor:
         self.warnings = assembly.warnings
         """Warnings of the start, each with its reason.
 
-        They are about optional MCP servers that could not be started, settings of tools that no MCP server has, and
-        policy rules that can match nothing. Each is also an event: `server.left_out`, `tool.unmatched` or
-        `policy.unmatched`."""
+        They are about optional MCP servers that could not be started, settings of tools that no MCP server has, policy
+        rules that can match nothing, and providers that no model of the settings is of. Each is also an event:
+        `server.left_out`, `tool.unmatched`, `policy.unmatched` or `provider.unused`."""
 
     @classmethod
     def start(

@@ -67,7 +67,16 @@ from callboard.actors.runtime import (
 )
 from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts, load_skills
 from callboard.messages import AgentKind, EventName, SettingsError, SupervisorStoppedError, agent_kind
-from callboard.models import Model, NamedModels, TaskModels, by_picture, given_models, recorder, threads_here
+from callboard.models import (
+    Model,
+    NamedModels,
+    TaskModels,
+    by_picture,
+    given_models,
+    recorder,
+    threads_here,
+    unused_providers,
+)
 from callboard.surfaces import Server, make_surfaces
 
 if TYPE_CHECKING:
@@ -158,6 +167,7 @@ class Assembly:
             *self._tell_left_out(left_out),
             *self._check_tools(),
             *self._check_rules(),
+            *self._check_providers(),
             *self._check_clock(opened),
         )
         """The warnings of `Supervisor.warnings`."""
@@ -307,6 +317,12 @@ class Assembly:
         for number, reason in self.toolbox.unmatched(self.settings.policy.rules, self.lookup.listed):
             self.stream.emit(EventName.POLICY_UNMATCHED, rule=number, reason=reason)
             yield f"rule {number} of the policy: {reason}"
+
+    def _check_providers(self) -> Iterator[str]:
+        """Emit an event for each provider without a model."""
+        for provider, reason in unused_providers(self.settings):
+            self.stream.emit(EventName.PROVIDER_UNUSED, provider=provider, reason=reason)
+            yield f"providers.{provider}: {reason}"
 
     def _check_clock(self, opened: Opened) -> Iterator[str]:
         """Emit an event if the wall clock is behind the journal."""

@@ -1,6 +1,6 @@
 """Language models: the interface, scripted and function models, and response schemas."""
 
-from callboard.models._build import NamedModels, TaskModels, given_models, named_models
+from callboard.models._build import NamedModels, TaskModels, given_models, named_models, unused_providers
 from callboard.models._judgement import Evidence, read_judgement
 from callboard.models._model import (
     Expected,
@@ -65,5 +65,6 @@ __all__ = [
     "read_response",
     "recorder",
     "threads_here",
+    "unused_providers",
     "without_nulls",
 ]

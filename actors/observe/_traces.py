@@ -435,6 +435,6 @@ def provider_and_model(name: str, settings: Settings | None = None) -> tuple[str
         return _OURSELVES, name
     if provider in _FILES:
         return provider, PurePath(model.partition("?")[0]).name
-    provider_settings = None if settings is None else settings.providers.get(provider)
+    provider_settings = None if settings is None else settings.providers.get(settings.provider_of(name))
     kind = (provider_settings.kind if provider_settings is not None else None) or provider
     return names.PROVIDERS.get(kind, provider if kind == COMPATIBLE else kind), model

@@ -11,7 +11,7 @@ import inspect
 import os
 import re
 import urllib.request
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
@@ -19,6 +19,9 @@ from callboard.messages import SettingsError, did_you_mean
 from callboard.models.live._cost import Prices
 from callboard.models.live._rate_limit import RateLimit
 from callboard.models.live._reply import mend_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Pattern of environment variables with keys; a list would not be complete for all kinds."""
@@ -102,10 +105,9 @@ class Connection:
         }
 
     def _build_provider(self, name: str) -> tuple[str, Any]:
-        from pydantic_ai.exceptions import UserError
         from pydantic_ai.providers import infer_provider_class
 
-        kind = self.settings.kind or name
+        kind = self.settings.kind or name.replace("_", "-")
         options: dict[str, Any] = {}
         try:
             if kind != COMPATIBLE:
@@ -134,10 +136,18 @@ class Connection:
             names = {"base_url": "url"}
             msg = f"{self._where}: {kind} takes no {', '.join(sorted(names.get(key, key) for key in unknown))}"
             raise SettingsError(msg)
+        return kind, self._client(maker, options)
+
+    def _client(self, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+        from pydantic_ai.exceptions import UserError
+
         try:
-            return kind, maker(**options)
-        except UserError as error:
-            raise _unset(self._where, str(error)) from error
+            return maker(**options)
+        except Exception as error:  # the client's package has errors of its own, as for an empty key
+            if isinstance(error, UserError) or _VARIABLE.search(str(error)):
+                raise _unset(self._where, str(error)) from error
+            msg = f"{self._where}: its client can't be created: {first_sentence(str(error))}"
+            raise SettingsError(msg) from error
 
 
 def _unset(where: str, error: str) -> SettingsError:

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from callboard import EventName, Outcome, Settings, Task
+from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
-from callboard.models import named_models
+from callboard.models import named_models, unused_providers
 from callboard.models.live import _rate_limit
 from callboard.models.live._rate_limit import RateLimit
 from callboard.testing import MemoryServer, VirtualClock
@@ -450,6 +450,51 @@ def test_a_model_that_can_not_be_made_is_a_matter_of_the_settings(monkeypatch, n
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(SettingsError, match=why):
         named_models(Settings(models={"app": name}, providers=providers))
+
+
+def test_empty_key_counts_as_a_missing_one(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    for models in ({"app": "openai:gpt-5"}, {"app": "openai-chat:gpt-5"}):
+        with pytest.raises(SettingsError, match="set OPENAI_API_KEY, or providers"):
+            named_models(Settings(models=models))
+
+
+def test_variable_with_an_address_keeps_prompts_from_the_cloud(monkeypatch, provider):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv("CALLBOARD_PROVIDERS__OPENAI_CHAT__URL", provider.url)
+    model = named_models(Settings.load(models={"app": "openai-chat:gpt-5"}))[AgentKind.APP]
+    assert str(model._connection.provider.base_url).startswith(provider.url)
+
+
+@pytest.mark.parametrize(
+    ("models", "providers", "unused"),
+    [
+        ({"app": "local:x"}, {"local": {}, "lokal": {}}, ["lokal"]),
+        ({"app": "my_box:x"}, {"my-box": {}}, []),
+        ({"app": "local:x"}, {"local": {"fallbacks": ["spare:y"]}, "spare": {}}, []),
+        ({"app": "scripted:file.yaml"}, {"local": {}}, []),
+        ({}, {"local": {}}, []),
+    ],
+)
+def test_provider_that_no_model_is_of_is_unused(models, providers, unused):
+    providers = {name: {"url": "http://127.0.0.1:9/v1", **options} for name, options in providers.items()}
+    assert [name for name, _ in unused_providers(Settings(models=models, providers=providers))] == unused
+
+
+def test_unused_provider_is_a_warning_at_the_start(provider, tmp_path):
+    log, address = tmp_path / "events.log", {"url": provider.url}
+    settings = Settings(
+        models={"app": "local:x"}, providers={"local": address, "lokal": address}, log={"file": str(log)}
+    )
+    with Supervisor.start(settings, servers=[MemoryServer(MemoryServer.window())]) as supervisor:
+        (warning,) = supervisor.warnings
+    assert warning == (
+        "providers.lokal: no model of the settings is of this provider; they name local:x; did you mean 'local'?"
+    )
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [(line["level"], line["provider"]) for line in lines if line["event"] == "provider.unused"] == [
+        ("warning", "lokal")
+    ]
 
 
 def test_a_kind_of_provider_is_known_by_its_name(monkeypatch):
