@@ -123,7 +123,7 @@ class Assembly:
             self.skills = load_skills(settings)
             self.secrets = Secrets(settings.secrets, keys_of(settings))
             self.models = self._all_models(models)
-            self.surfaces = surfaces = _all_surfaces(settings, surfaces, clock)
+            self.surfaces = surfaces = _all_surfaces(settings, surfaces)
             self.metrics = Metrics() if settings.observe.metrics else None
             self.traces = Traces(settings=settings) if settings.observe.traces else None
             self.clock = clock or SystemClock("callboard-clock")
@@ -517,15 +517,8 @@ class Assembly:
         return tuple(thread.name for thread in threads if thread.is_alive())
 
 
-def _all_surfaces(settings: Settings, surfaces: Sequence[Server], clock: Clock | None) -> list[Server]:
+def _all_surfaces(settings: Settings, surfaces: Sequence[Server]) -> list[Server]:
     """Create the settings' surfaces, and put them before the host program's."""
-    for surface in surfaces:
-        if not isinstance(surface, Server):
-            msg = f"servers: expected Servers, not a {type(surface).__name__}"
-            raise TypeError(msg)
-    if clock is not None and not isinstance(clock, Clock):
-        msg = f"clock: expected a Clock, not a {type(clock).__name__}"
-        raise TypeError(msg)
     return [*make_surfaces(settings), *surfaces]
 
 

@@ -147,7 +147,7 @@ def check_environment(model: type[BaseSettings]) -> None:
 
 
 def _known_keys(path: Sequence[object], settings: type[BaseSettings]) -> list[str]:
-    """List the keys that are known at a place, as they are written in a file."""
+    """List the known keys at a place, as a file has them."""
     model: type[BaseModel] | None = settings
     for part in path:
         if model is None:
