@@ -161,7 +161,9 @@ class Assembly:
             self.watchdog.start()
             undo.pop_all()
         if self.traces is not None:
-            self.subscribers.append(Subscriber(self.stream.open(queue=settings.events.kept), self.traces))
+            self.subscribers.append(
+                Subscriber(self.stream.open(queue=settings.events.kept, of_host=False), self.traces)
+            )
         self._tell_start(opened)
         self.warnings = (
             *self._tell_left_out(left_out),
