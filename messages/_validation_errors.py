@@ -70,7 +70,9 @@ def plain_problems(problems: Iterable[Any], keys: Callable[[Sequence[Any]], Sequ
     reasons: dict[str, list[str]] = {}
     for problem in problems:
         loc = [part for part in problem["loc"] if not (isinstance(part, str) and _OF_UNION.fullmatch(part))]
-        if loc[-1:] == [_KEY]:
+        if loc[-1:] == [_KEY] and isinstance(problem["input"], str):
+            place, reason = loc[:-1], f"the key {_reason(problem)}"
+        elif loc[-1:] == [_KEY]:
             place, reason = loc[:-2], f"the key {_key(problem['input'])}{_reason(problem)}"
         elif problem["type"] == "extra_forbidden":
             known = keys(loc)

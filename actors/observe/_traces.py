@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.observe import _gen_ai_names as names
-from callboard.config import COMPATIBLE, output_redactor
+from callboard.config import COMPATIBLE, install_command, output_redactor
 from callboard.messages import Event, EventName, Outcome, SettingsError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Traces:
         try:
             from opentelemetry import context, trace
         except ImportError as error:
-            command = "pip install 'callboard[otel]'"
+            command = install_command("otel")
             msg = f"observe.traces needs opentelemetry-api: {command}"
             raise SettingsError(msg, (command,)) from error
         self._api = trace

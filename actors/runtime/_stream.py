@@ -212,7 +212,7 @@ class EventStream:
         return self._seq
 
     def is_read(self, task_id: str) -> bool:
-        """Return whether a feed of the host program gets the events of a task."""
+        """Return whether the host program reads the events of a task."""
         return any(feed.of_host for name in (None, task_id) for feed in tuple(self._feeds.get(name, ())))
 
     def add_sink(self, sink: Callable[[Fact], None]) -> None:

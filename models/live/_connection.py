@@ -14,7 +14,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
+from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, install_command, masked
 from callboard.messages import SettingsError, did_you_mean
 from callboard.models.live._cost import Prices
 from callboard.models.live._rate_limit import RateLimit
@@ -170,12 +170,11 @@ def missing(where: str, kind: str) -> SettingsError:
     near = did_you_mean(kind, _KINDS, cutoff=0.6)
     if near and kind not in _KINDS and not any(kind.startswith(f"{known_kind}-") for known_kind in _KINDS):
         return mistyped(where, kind)
-    package = f"callboard[{_PACKAGES.get(kind, 'models')}]"
+    command = install_command(_PACKAGES.get(kind, "models"))
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         theirs = importlib.metadata.metadata("pydantic-ai-slim").get_all("Provides-Extra") or []
         if kind in theirs and kind not in _PACKAGES:
-            package = f"pydantic-ai-slim[{kind}]"
-    command = f"pip install '{package}'"
+            command = f"pip install 'pydantic-ai-slim[{kind}]'"
     return SettingsError(f"{where}: a package is missing: {command}", (command,))
 
 

@@ -23,6 +23,7 @@ class Lamp(BaseModel):
     tags: tuple[str, ...] = Field(default=(), max_length=2)
     name: Annotated[str, Field(min_length=1, max_length=5, pattern="^[a-z]+$")] = "a"
     notes: dict[str, str] = {}
+    named: dict[Annotated[str, Field(pattern="^[a-z]+$")], int] = {}
     file: Path | None = None
     since: dt.datetime | None = None
     either: bool | Literal["both"] = False
@@ -61,6 +62,7 @@ def lines_of(data: Any, model: type[BaseModel] = Lamp) -> list[str]:
         ({"notes": 5}, "notes: must be a mapping of keys to values"),
         ({"notes": {1: "a"}}, "notes: the key 1 must be text, and is read as a number: put it in quotes"),
         ({"notes": {True: "a"}}, "notes: the key must be text, and is read as true or false: put it in quotes"),
+        ({"named": {"A": 1}}, "named.A: the key has the wrong form: it must match ^[a-z]+$"),
         ({"file": 5}, "file: must be text, and is read as a number: put it in quotes"),
         ({"since": "soon"}, "since: must be a date and time with its time zone, such as 2030-12-31T18:00:00+01:00"),
         ({"either": "none"}, "either: must be true or false, or 'both'"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
+from callboard.config import install_command
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
 from callboard.models import named_models, unused_providers
 from callboard.models.live import _rate_limit
@@ -387,24 +389,24 @@ def test_a_controls_name_is_escaped_in_a_schema_within_the_prompt(run, provider)
 
 
 @pytest.mark.parametrize(
-    ("kind", "package"),
+    ("kind", "command"),
     [
-        ("openai", "callboard[models]"),
-        ("ollama", "callboard[models]"),
-        ("anthropic", "callboard[anthropic]"),
-        ("google-cloud", "callboard[google]"),
-        ("groq", "pydantic-ai-slim[groq]"),
-        ("xai", "pydantic-ai-slim[xai]"),
+        ("openai", install_command("models")),
+        ("ollama", install_command("models")),
+        ("anthropic", install_command("anthropic")),
+        ("google-cloud", install_command("google")),
+        ("groq", "pip install 'pydantic-ai-slim[groq]'"),
+        ("xai", "pip install 'pydantic-ai-slim[xai]'"),
     ],
 )
-def test_missing_package_error_names_the_package_to_install(monkeypatch, kind, package):
+def test_missing_package_error_names_the_package_to_install(monkeypatch, kind, command):
     def absent(_):
         raise ImportError
 
     monkeypatch.setattr("pydantic_ai.providers.infer_provider_class", absent)
     with pytest.raises(SettingsError) as raised:
         named_models(Settings(models={"app": f"{kind}:x"}))
-    assert str(raised.value).endswith(f"a package is missing: pip install '{package}'")
+    assert str(raised.value).endswith(f"a package is missing: {command}")
 
 
 @pytest.mark.parametrize("settings", [{"kind": "anthropic"}, {}], ids=["by kind", "by name"])
@@ -412,7 +414,7 @@ def test_missing_package_error_names_the_extra_that_brings_all(monkeypatch, sett
     for module in ("pydantic_ai", "pydantic_ai.direct", "pydantic_ai.exceptions", "pydantic_ai.models"):
         monkeypatch.setitem(sys.modules, module, None)
     name = "mine" if settings else "anthropic"
-    with pytest.raises(SettingsError, match=r"pip install 'callboard\[anthropic\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_command("anthropic"))):
         named_models(Settings(models={"app": f"{name}:x"}, providers={name: settings}))
 
 
@@ -515,7 +517,7 @@ def test_a_list_price_is_known_for_a_known_model(monkeypatch, asks):
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pydantic_ai", None)
-    with pytest.raises(SettingsError, match=r"pip install 'callboard\[models\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_command("models"))):
         named_models(Settings(models={"app": "openai:gpt-5"}))
 
 
