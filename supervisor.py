@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from callboard.actors.assembly import STOP_SECONDS, Assembly
-from callboard.actors.processing import AgentSpec
+from callboard.actors.client import check_start_arguments
 from callboard.actors.root import GetStatus
 from callboard.actors.runtime import Subscriber, refuse_own_thread
 from callboard.config import Settings
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from callboard.actors.client import TaskHandle
+    from callboard.actors.processing import AgentSpec
     from callboard.actors.runtime import Clock
     from callboard.fleet import FleetEngine
     from callboard.models import Model
@@ -50,8 +51,15 @@ class Supervisor:
     tasks that a journal keeps, and cancels all others. All methods may be called from any thread.
     """
 
-    def __init__(self, assembly: Assembly) -> None:
-        """Take parts that are running; `start` builds them."""
+    def __init__(self, assembly: Assembly | None = None) -> None:
+        """Take parts that are running; `start` builds them.
+
+        Raises:
+            TypeError: If there are none.
+        """
+        if not isinstance(assembly, Assembly):
+            msg = f"start it: with {type(self).__name__}.start('callboard.yaml') as supervisor: ..."
+            raise TypeError(msg)
         self.settings = assembly.settings
         """The settings that it was started with."""
         self._leftovers: tuple[str, ...] | None = None
@@ -60,9 +68,9 @@ class Supervisor:
         self.warnings = assembly.warnings
         """Warnings of the start, each with its reason.
 
-        They are about optional MCP servers that could not be started, settings of tools that no MCP server has, and
-        policy rules that can match nothing. Each is also an event: `server.left_out`, `tool.unmatched` or
-        `policy.unmatched`."""
+        They are about optional MCP servers that could not be started, settings of tools that no MCP server has, policy
+        rules that can match nothing, and providers that no model of the settings is of. Each is also an event:
+        `server.left_out`, `tool.unmatched`, `policy.unmatched` or `provider.unused`."""
 
     @classmethod
     def start(
@@ -106,12 +114,15 @@ class Supervisor:
             ...     supervisor.submit(Task(request="Add", target="memo:one")).result().output
             4
         """
+        models, checks = {} if models is None else models, {} if checks is None else checks
+        check_start_arguments(models, servers, agents, checks, clock)
         if settings is None or isinstance(settings, str | Path):
-            settings = Settings.load(settings, kinds=[spec.name for spec in agents if isinstance(spec, AgentSpec)])
+            settings = Settings.load(settings, kinds=[spec.name for spec in agents])
         if not isinstance(settings, Settings):
-            msg = f"settings must be a file's path, Settings or None, not a {type(settings).__name__}"
+            hint = "Settings.load(**sections)" if isinstance(settings, dict) else "Supervisor.start('callboard.yaml')"
+            msg = f"settings must be a file's path, Settings or None, not of the type {type(settings).__name__}: {hint}"
             raise TypeError(msg)
-        return cls(Assembly(settings, models or {}, servers, agents, checks or {}, clock, engine))
+        return cls(Assembly(settings, models, servers, agents, checks, clock, engine))
 
     def __repr__(self) -> str:
         """Show the state, surfaces and journal, without waiting for a thread."""

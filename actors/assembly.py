@@ -67,7 +67,16 @@ from callboard.actors.runtime import (
 )
 from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts, load_skills
 from callboard.messages import AgentKind, EventName, SettingsError, SupervisorStoppedError, agent_kind
-from callboard.models import Model, NamedModels, TaskModels, by_picture, given_models, recorder, threads_here
+from callboard.models import (
+    Model,
+    NamedModels,
+    TaskModels,
+    by_picture,
+    given_models,
+    recorder,
+    threads_here,
+    unused_providers,
+)
 from callboard.surfaces import Server, make_surfaces
 
 if TYPE_CHECKING:
@@ -114,7 +123,7 @@ class Assembly:
             self.skills = load_skills(settings)
             self.secrets = Secrets(settings.secrets, keys_of(settings))
             self.models = self._all_models(models)
-            self.surfaces = surfaces = _all_surfaces(settings, surfaces, clock)
+            self.surfaces = surfaces = _all_surfaces(settings, surfaces)
             self.metrics = Metrics() if settings.observe.metrics else None
             self.traces = Traces(settings=settings) if settings.observe.traces else None
             self.clock = clock or SystemClock("callboard-clock")
@@ -152,12 +161,15 @@ class Assembly:
             self.watchdog.start()
             undo.pop_all()
         if self.traces is not None:
-            self.subscribers.append(Subscriber(self.stream.open(queue=settings.events.kept), self.traces))
+            self.subscribers.append(
+                Subscriber(self.stream.open(queue=settings.events.kept, of_host=False), self.traces)
+            )
         self._tell_start(opened)
         self.warnings = (
             *self._tell_left_out(left_out),
             *self._check_tools(),
             *self._check_rules(),
+            *self._check_providers(),
             *self._check_clock(opened),
         )
         """The warnings of `Supervisor.warnings`."""
@@ -307,6 +319,12 @@ class Assembly:
         for number, reason in self.toolbox.unmatched(self.settings.policy.rules, self.lookup.listed):
             self.stream.emit(EventName.POLICY_UNMATCHED, rule=number, reason=reason)
             yield f"rule {number} of the policy: {reason}"
+
+    def _check_providers(self) -> Iterator[str]:
+        """Emit an event for each provider without a model."""
+        for provider, reason in unused_providers(self.settings):
+            self.stream.emit(EventName.PROVIDER_UNUSED, provider=provider, reason=reason)
+            yield f"providers.{provider}: {reason}"
 
     def _check_clock(self, opened: Opened) -> Iterator[str]:
         """Emit an event if the wall clock is behind the journal."""
@@ -502,15 +520,8 @@ class Assembly:
         return tuple(thread.name for thread in threads if thread.is_alive())
 
 
-def _all_surfaces(settings: Settings, surfaces: Sequence[Server], clock: Clock | None) -> list[Server]:
+def _all_surfaces(settings: Settings, surfaces: Sequence[Server]) -> list[Server]:
     """Create the settings' surfaces, and put them before the host program's."""
-    for surface in surfaces:
-        if not isinstance(surface, Server):
-            msg = f"servers: expected Servers, not a {type(surface).__name__}"
-            raise TypeError(msg)
-    if clock is not None and not isinstance(clock, Clock):
-        msg = f"clock: expected a Clock, not a {type(clock).__name__}"
-        raise TypeError(msg)
     return [*make_surfaces(settings), *surfaces]
 
 

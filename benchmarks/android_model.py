@@ -3,7 +3,7 @@
 ``python -m benchmarks.android_model`` prints one row for each run. A MobileAgent is asked to add one contact. The phone
 is `callboard.testing.Phone`, behind a real adb server. Each run has another name, another number and another seed. A
 run is right if the phone has that contact, whatever the agent reports. The weights come from
-``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install 'callboard[local-llm]'``).
+``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install '.[local-llm]'``).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``python -m benchmarks.browser_model`` prints one row for each run: an order in the shop of the tests, and pages of
 MiniWoB++. A function opens the page and assigns it; the model is the AppAgent. An order is right if the shop got it, a
 page if it gave its full reward. The weights come from ``tests/local_llm/fetch.py``, the server is ``xllamacpp``
-(``pip install 'callboard[local-llm]'``), the pages are of the package ``miniwob`` (``pip install --no-deps miniwob``).
+(``pip install '.[local-llm]'``), the pages are of the package ``miniwob`` (``pip install --no-deps miniwob``).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``python -m benchmarks.desktop_model`` prints one row for each run. An AppAgent is asked to type a sentence into
 mousepad, on a private display, and to save it as a file. Each run has another seed. A run is right if the file holds
 the sentence, whatever the agent reports. The weights come from ``tests/local_llm/fetch.py``, the server is
-``xllamacpp`` (``pip install 'callboard[local-llm]'``).
+``xllamacpp`` (``pip install '.[local-llm]'``).
 """
 
 from __future__ import annotations

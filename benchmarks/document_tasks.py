@@ -2,7 +2,7 @@
 
 `python -m benchmarks.document_tasks` is `callboard eval` for the sets in `benchmarks/office`, with the check programs
 and a server of the model. The weights come from ``tests/local_llm/fetch.py``, the server is ``xllamacpp``
-(``pip install 'callboard[local-llm]'``).
+(``pip install '.[local-llm]'``).
 
 ``--set`` chooses the set: `work` has 22 short requests about one document each, which an AppAgent gets without a
 HostAgent; `held` has twelve more that are held out; `example` has the task of the example, with three documents. The

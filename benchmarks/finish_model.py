@@ -3,7 +3,7 @@
 ``python -m benchmarks.finish_model`` runs short tasks on one document each, and prints one row for each run. A FINISH
 that goes back leaves a copy of the workspace, so one run shows the outcome with and without the rule: the columns
 ``first`` and ``last`` say if the files, or the answer, were right at the first FINISH and at the end. The weights come
-from ``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install 'callboard[local-llm]'``).
+from ``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install '.[local-llm]'``).
 """
 
 from __future__ import annotations

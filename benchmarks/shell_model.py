@@ -3,7 +3,7 @@
 ``python -m benchmarks.shell_model`` prints one row for each run. A LinuxAgent is asked how many lines with ERROR are in
 a folder of logs, and which file has most. Each run has other logs and another seed. A run is right if the agent's
 report has the count and the file's name. The weights come from ``tests/local_llm/fetch.py``, the server is
-``xllamacpp`` (``pip install 'callboard[local-llm]'``).
+``xllamacpp`` (``pip install '.[local-llm]'``).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from callboard.config._check_programs import all_check_programs
 from callboard.config._english import ENGLISH
 from callboard.config._fleet_settings import AcceptSettings, FleetSettings
 from callboard.config._in_force import in_force, settings_in_force
+from callboard.config._installation import install_command
 from callboard.config._keys import keys_of, output_redactor
 from callboard.config._language import Language, current_language, speaking, term, text
 from callboard.config._limits import BudgetSettings, DailyBudget, Limits
@@ -123,6 +124,7 @@ __all__ = [
     "import_plugin",
     "in_force",
     "in_url",
+    "install_command",
     "keys_of",
     "least",
     "like_a_key",

@@ -15,7 +15,7 @@ from callboard.config._policy import PolicySettings
 from callboard.config._secrets_in_urls import MASK
 from callboard.config._sections import JournalSettings, SystemSettings
 from callboard.config._settings import Settings
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, plain_problems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -79,7 +79,7 @@ def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
         }
         models["journal"] = JournalSettings.model_validate(sections.get("journal", {}))
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
+        wrong = "; ".join(plain_problems(error.errors()))
         msg = f"the settings in the journal are from another version ({wrong}): name a settings file to use instead"
         raise SettingsError(msg) from error
     return Settings.model_construct(**models)

@@ -44,6 +44,7 @@ LEVELS = {
     EventName.ROUTINE_MISSED: "warning",
     EventName.PHASE_RETRIED: "warning",
     EventName.POLICY_UNMATCHED: "warning",
+    EventName.PROVIDER_UNUSED: "warning",
     EventName.SECRET_REFUSED: "warning",
     EventName.SERVER_LEFT_OUT: "warning",
     EventName.MACHINE_AWAY: "warning",

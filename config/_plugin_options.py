@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from pydantic.errors import PydanticUserError
 
 from callboard.config._secrets_in_urls import like_a_key
-from callboard.messages import SettingsError, did_you_mean
+from callboard.messages import SettingsError, did_you_mean, plain_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,10 +62,7 @@ def fitting_options(
     try:
         fitting = _validated(named_parameters, revealed_options)
     except ValidationError as error:
-        lines += [
-            f"{where}.options.{'.'.join(map(str, problem['loc']))}: {problem['msg'].removeprefix('Value error, ')}"
-            for problem in error.errors()
-        ]
+        lines += [f"{where}.options.{line}" for line in plain_problems(error.errors())]
     if lines:
         raise SettingsError("\n".join(lines))
     return {name: resolve(value) if isinstance(value, Path) else value for name, value in fitting.items()}

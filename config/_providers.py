@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_serializer, model_validator
+from pydantic import Field, SecretStr, field_serializer, field_validator, model_validator
 
 from callboard.config._plugin_options import Options
 from callboard.config._secrets_in_urls import in_url, masked
@@ -80,6 +81,25 @@ class Provider(Section):
     it accepts only `options`, `fallbacks` and `seconds`."""
     options: Options = Field(default_factory=dict)
     """The plug-in's options, documented by its distribution. Texts with a name like a key's are never shown."""
+
+    @field_validator("kind")
+    @classmethod
+    def _spelled(cls, kind: str) -> str:
+        return kind.replace("_", "-")
+
+    @field_validator("url")
+    @classmethod
+    def _address(cls, url: str | None) -> str | None:
+        """Refuse what is no address; the text itself may hold a secret."""
+        try:
+            parts = urlsplit(url or "http://host")
+            is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and url != ""
+        except ValueError:  # an open bracket
+            is_address = False
+        if not is_address:
+            msg = "is no address: write http://HOST:PORT/PATH or https://…, such as http://127.0.0.1:8080/v1"
+            raise ValueError(msg)
+        return url
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

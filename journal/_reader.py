@@ -108,6 +108,16 @@ class JournalReader:
         with self._tasks() as tasks:
             return tasks.ids(beginning)
 
+    def with_key(self, key: str) -> str | None:
+        """Return the id of the task with an idempotency key."""
+        with self._tasks() as tasks:
+            return tasks.with_key(key)
+
+    def keys(self, limit: int) -> tuple[str, ...]:
+        """List the idempotency keys of tasks, the newest first."""
+        with self._tasks() as tasks:
+            return tasks.keys(limit)
+
     def unfinished_ids(self) -> tuple[str, ...]:
         """List the ids of unfinished tasks, as they were submitted."""
         with self._tasks() as tasks:

@@ -25,20 +25,20 @@ _OWN_PICTURES = """
     AND NOT EXISTS (SELECT 1 FROM pictures AS other WHERE other.name = own.name AND other.task <> own.task)
 """
 _DROPS = (
-    "DELETE FROM rows WHERE task = ?",
-    "DELETE FROM pictures WHERE task = ?",
+    "DELETE FROM rows WHERE task = :task",
+    "DELETE FROM pictures WHERE task = :task",
     """
-    DELETE FROM observations WHERE name IN (SELECT name FROM observed WHERE task = ?1) AND NOT EXISTS (
-        SELECT 1 FROM observed AS other WHERE other.name = observations.name AND other.task <> ?1
+    DELETE FROM observations WHERE name IN (SELECT name FROM observed WHERE task = :task) AND NOT EXISTS (
+        SELECT 1 FROM observed AS other WHERE other.name = observations.name AND other.task <> :task
     )
     """,
-    "DELETE FROM observed WHERE task = ?",
-    "DELETE FROM tasks WHERE id = ?",
+    "DELETE FROM observed WHERE task = :task",
+    "DELETE FROM tasks WHERE id = :task",
 )
 
 
 _OF_NO_TASK = """
-    DELETE FROM rows WHERE task = '' AND id < ?1 AND (kind <> 'in_force' OR id < (
+    DELETE FROM rows WHERE task = '' AND id < ? AND (kind <> 'in_force' OR id < (
         SELECT id FROM rows WHERE task = '' AND kind = 'in_force' AND id < coalesce(
             (SELECT min(id) FROM rows WHERE task <> ''), (SELECT max(id) + 1 FROM rows)
         ) ORDER BY id DESC LIMIT 1
@@ -81,7 +81,7 @@ class Retention:
             pictures -= self._number(_OWN_PICTURES, task_id)
             self._search.drop(task_id)
             for statement in _DROPS:
-                self._connection.execute(statement, (task_id,))
+                self._connection.execute(statement, {"task": task_id})
             dropped += 1
         if oldest is not None:
             self._connection.execute(_OF_NO_TASK, (ages.first_since(oldest),))

@@ -49,8 +49,10 @@ SELECT tasks.number, id, request, session, submitted, ended, outcome, (
 ), (
     SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.labels') END
     FROM rows WHERE task = tasks.id AND kind = 'task' ORDER BY rows.id LIMIT 1
-)"""
+), key"""
 _TASKS = f"{_LINE} FROM tasks ORDER BY number"
+_WITH_KEY = "SELECT id FROM tasks WHERE key = ?"
+_KEYS = "SELECT key FROM tasks WHERE key IS NOT NULL ORDER BY number DESC LIMIT ?"
 _IDS = "SELECT id FROM tasks WHERE id >= :first AND id < :last ORDER BY number"
 _UNFINISHED_IDS = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
 _OUTCOMES = "SELECT outcome, count(*) FROM tasks GROUP BY outcome"
@@ -91,6 +93,8 @@ class TaskLine:
     verified: bool | None = None
     """Whether it finished with all of its checks held; None without checks, and until it has ended."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    key: str | None = None
+    """Its idempotency key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,14 @@ class TaskList:
         """List the ids with a beginning, in the order of submission."""
         bounds = {"first": beginning, "last": f"{beginning}{chr(sys.maxunicode)}"}
         return tuple(task_id for (task_id,) in self._connection.execute(_IDS, bounds))
+
+    def with_key(self, key: str) -> str | None:
+        """Return the id of the task with a key."""
+        return next((task_id for (task_id,) in self._connection.execute(_WITH_KEY, (key,))), None)
+
+    def keys(self, limit: int) -> tuple[str, ...]:
+        """List the keys of tasks, the newest first."""
+        return tuple(key for (key,) in self._connection.execute(_KEYS, (limit,)))
 
     def unfinished_ids(self) -> tuple[str, ...]:
         """List the ids of unfinished tasks, in the order of submission."""
@@ -240,7 +252,7 @@ class TaskList:
         return numbers, number if looked_at == LOOKED_AT else None
 
 
-def _line(  # noqa: PLR0917 - a line has eight columns
+def _line(  # noqa: PLR0917 - a line has nine columns
     task_id: str,
     request: str,
     session: str | None,
@@ -249,6 +261,7 @@ def _line(  # noqa: PLR0917 - a line has eight columns
     outcome: str | None,
     verified: object,
     labels: str | None,
+    key: str | None,
 ) -> TaskLine:
     return TaskLine(
         id=task_id,
@@ -259,4 +272,5 @@ def _line(  # noqa: PLR0917 - a line has eight columns
         outcome=Outcome(outcome) if outcome else None,
         verified=None if verified is None else verified == 1,
         labels=json.loads(labels) if labels else {},
+        key=key,
     )

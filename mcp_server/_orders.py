@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from callboard.config import matches, narrower
 from callboard.mcp_server._callers import LABEL
-from callboard.messages import Task, check_schema, did_you_mean, patterns_of, visible
+from callboard.messages import Task, check_schema, did_you_mean, patterns_of, plain_problems, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,16 +90,11 @@ def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[
     try:
         task = Task.model_validate(fields)
     except ValidationError as error:
-        problems = "; ".join(_problem(problem) for problem in error.errors()[:_NAMED])
+        problems = "; ".join(plain_problems(error.errors()[:_NAMED]))
         raise RefusedOrderError(problems) from None
     for check in task.checks:
         _check_check(check, caller, own_targets)
     return task
-
-
-def _problem(problem: Any) -> str:
-    where = ".".join(str(part) for part in problem["loc"])
-    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
 
 
 def _request(order: Order) -> str:

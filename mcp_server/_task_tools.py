@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, ValidationError
 from callboard.mcp_server._caller_tasks import CallerTasks, OwnTaskPage, TargetPage
 from callboard.mcp_server._orders import Order, RefusedOrderError
 from callboard.mcp_server._task_reports import TaskReport
-from callboard.messages import CallboardError
+from callboard.messages import CallboardError, plain_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -241,7 +241,6 @@ def _told() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:10])
-        raise ToolError("; ".join(problems)) from None
+        raise ToolError("; ".join(plain_problems(error.errors()[:10]))) from None
     except (CallboardError, RefusedOrderError, TimeoutError) as error:
         raise ToolError(str(error)) from None

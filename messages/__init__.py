@@ -219,6 +219,7 @@ from callboard.messages._texts import (
     reason_of,
     visible,
 )
+from callboard.messages._validation_errors import form_of, plain_problems
 
 __all__ = [
     "ANY_MACHINE",
@@ -418,6 +419,7 @@ __all__ = [
     "expression_size",
     "field_descriptions",
     "fits",
+    "form_of",
     "found_in",
     "has_order",
     "is_of_task",
@@ -432,6 +434,7 @@ __all__ = [
     "patterns_of",
     "people_notes",
     "phases_of",
+    "plain_problems",
     "pointed_at",
     "read_events",
     "reason_of",

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
     from pydantic import BaseModel, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
+
+_GENERATED = {"kind", "schema_version", "id"}
+"""Fields that a program seldom sets."""
 
 
 class DocumentedFields:
@@ -23,6 +27,20 @@ class DocumentedFields:
     The source is read when a JSON schema is made. pydantic's `use_attribute_docstrings` reads it when the class is
     made, which would be an eighth of the time of a short command.
     """
+
+    if not TYPE_CHECKING:  # type checkers read the signature of the fields
+
+        def __new__(cls, *values: object, **_: object) -> Self:
+            """Refuse values without names.
+
+            Raises:
+                TypeError: With the name of the first field.
+            """
+            if values:
+                name = next(name for name in cls.model_fields if name not in _GENERATED)
+                msg = f"{cls.__name__} takes its fields by name: {cls.__name__}({name}=...)"
+                raise TypeError(msg)
+            return super().__new__(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

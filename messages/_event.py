@@ -55,6 +55,7 @@ class EventName(Term):
     POLICY_DECIDED = "policy.decided"
     SECRET_REFUSED = "secret.refused"  # noqa: S105 - a name
     POLICY_UNMATCHED = "policy.unmatched"
+    PROVIDER_UNUSED = "provider.unused"
     SERVER_LEFT_OUT = "server.left_out"
     MACHINE_AWAY = "machine.away"
     MACHINE_BACK = "machine.back"

@@ -1,6 +1,6 @@
 """Language models: the interface, scripted and function models, and response schemas."""
 
-from callboard.models._build import NamedModels, TaskModels, given_models, named_models, register_form
+from callboard.models._build import NamedModels, TaskModels, given_models, named_models, register_form, unused_providers
 from callboard.models._judgement import Evidence, read_judgement
 from callboard.models._model import (
     Expected,
@@ -69,5 +69,6 @@ __all__ = [
     "resolve",
     "results_tree",
     "threads_here",
+    "unused_providers",
     "without_nulls",
 ]

@@ -6,17 +6,20 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callboard.config import check_kind
-from callboard.messages import AgentKind, ModelError, ScriptError, SettingsError
+from callboard.messages import AgentKind, ModelError, ScriptError, SettingsError, did_you_mean
 from callboard.models._model import FunctionModel, Model
 from callboard.models._scripted import ScriptedModel
 from callboard.models.live import Providers
 from callboard.models.recording import recorded_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from callboard.config import Settings
     from callboard.messages import Task
+
+_IN_FILES = {"scripted", "recorded"}
+"""The forms of models that are files."""
 
 
 def named_models(settings: Settings, kinds: Collection[str] = tuple(AgentKind)) -> Mapping[str, Model]:
@@ -26,6 +29,26 @@ def named_models(settings: Settings, kinds: Collection[str] = tuple(AgentKind)) 
         SettingsError: If a name has an unknown form, or its file can't be read.
     """
     return NamedModels(settings).of_kinds(kinds)
+
+
+def unused_providers(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Find the providers that no model of the settings uses.
+
+    Each has the reason in words. There are none if the settings name no model of a provider: tasks name theirs then.
+    """
+    names = [name for name in settings.models.model_dump(exclude={"record"}).values() if name]
+    live = [name for name in dict.fromkeys(names) if name.partition(":")[0] not in _IN_FILES]
+    used: set[str] = set()
+    reached = list(live)
+    while reached:
+        provider = settings.provider_of(reached.pop())
+        if provider not in used:
+            used.add(provider)
+            reached += settings.providers[provider].fallbacks if provider in settings.providers else ()
+    for provider in settings.providers if live else ():
+        if provider not in used:
+            hint = did_you_mean(provider, used, f"its models are named {provider}:MODEL")
+            yield provider, f"no model of the settings is of this provider; they name {', '.join(live)}{hint}"
 
 
 class NamedModels:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.messages import AgentStatus, Board, Effect, Outcome, RoutineMiss, RoutineMissError, agent_kind, number_of
 from callboard.models import ModelAnswer, resolve, results_tree
+from callboard.routines._control_guard import held_controls
 from callboard.routines._expected import check_result
 from callboard.routines._filling import PlacedStep, placed_steps
-from callboard.routines._control_guard import held_controls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

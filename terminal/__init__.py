@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from callboard.terminal._mcp_command import mcp_settings, print_new_token, serve_mcp
     from callboard.terminal._people import Attendance, attendance
     from callboard.terminal._place import keep_inside, prepare
-    from callboard.terminal._prepared_run import prepared, started
+    from callboard.terminal._prepared_run import prepared, removed_if_refused, started
     from callboard.terminal._project import demo_folder, demo_names, file_schemas, write_project
     from callboard.terminal._report_command import write_report
     from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from callboard.terminal._takeover import take_over, with_resume_hint
     from callboard.terminal._task_session import TaskSession, play, resume_tasks
     from callboard.terminal._text import terminal
-    from callboard.terminal._tool_list import list_tools
+    from callboard.terminal._tool_list import folder_and_name, list_tools
     from callboard.terminal._undo_commands import undo_command, undo_task
 
 __all__ = [
@@ -89,6 +89,7 @@ __all__ = [
     "exit_code",
     "fail",
     "file_schemas",
+    "folder_and_name",
     "keep_inside",
     "list_tasks",
     "list_tools",
@@ -110,6 +111,7 @@ __all__ = [
     "print_page",
     "print_result",
     "print_verdicts",
+    "removed_if_refused",
     "replay_task",
     "resume_command",
     "resume_tasks",
@@ -177,7 +179,7 @@ _HOMES = {
     "callboard.terminal._mcp_command": ("mcp_settings", "print_new_token", "serve_mcp"),
     "callboard.terminal._people": ("Attendance", "attendance"),
     "callboard.terminal._place": ("keep_inside", "prepare"),
-    "callboard.terminal._prepared_run": ("prepared", "started"),
+    "callboard.terminal._prepared_run": ("prepared", "removed_if_refused", "started"),
     "callboard.terminal._project": ("demo_folder", "demo_names", "file_schemas", "write_project"),
     "callboard.terminal._report_command": ("write_report",),
     "callboard.terminal._results": ("print_head", "print_result", "print_verdicts", "replay_task"),
@@ -187,7 +189,7 @@ _HOMES = {
     "callboard.terminal._task_session": ("TaskSession", "play", "resume_tasks"),
     "callboard.terminal._text": ("terminal",),
     "callboard.terminal._undo_commands": ("undo_command", "undo_task"),
-    "callboard.terminal._tool_list": ("list_tools",),
+    "callboard.terminal._tool_list": ("folder_and_name", "list_tools"),
 }
 """The names by the module that has them: a command imports only the parts that it runs."""
 

@@ -12,7 +12,7 @@ from callboard.config import YamlError, parse_yaml
 from callboard.history import cut
 from callboard.messages import MATCHERS, MOST_CHECKS, Check, did_you_mean
 from callboard.terminal._commands import fail
-from callboard.terminal._problems import problem_text
+from callboard.terminal._problems import problem_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def _check(option: str) -> Check:
     try:
         return Check.model_validate(content)
     except ValidationError as error:
-        return fail("\n".join(f"{where}: {problem_text(problem, Check)}" for problem in error.errors()))
+        return fail(problem_lines(where, error, lambda _: Check))
 
 
 def _in_braces(option: str, where: str) -> dict[str, Any]:

@@ -163,7 +163,7 @@ SettingsPlace = Annotated[
 ]
 TaskId = Annotated[
     str,
-    typer.Argument(show_default=False, help="A task's id, or its first characters.", autocompletion=_task_ids),
+    typer.Argument(show_default=False, help="A task's id, its first characters, or its key.", autocompletion=_task_ids),
 ]
 Journal = Annotated[
     Path | None,
@@ -318,12 +318,16 @@ def run(
         supervisor = parts.started(call)  # before it the journal has no task to resume
         with (
             with_resume_hint(call.resume_command(journal, models)),
+            parts.removed_if_refused(call),
             supervisor,
             parts.console_of(supervisor, stays=with_console),
         ):
-            print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
-            warn(supervisor.warnings)
-            result = play(supervisor, who.sign(call.task), _stage(console, who, log=log, abandon=abandon))
+
+            def head() -> None:
+                print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
+                warn(supervisor.warnings)
+
+            result = play(supervisor, who.sign(call.task), _stage(console, who, log=log, abandon=abandon), head)
             journal_path = named_journal(call.settings, call.settings_file, journal)
             undo = undo_command(call.task, result, journal_path)
             history = task_command("show", call.task.id, journal_path)
@@ -975,8 +979,13 @@ def docs(
 
 @app.command("tools")
 def tools(
-    name: Annotated[
-        str | None, typer.Argument(help="A surface, an MCP server or a tool; all by default.", show_default=False)
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FOLDER] [NAME]",
+            help="A settings file, or a folder with one; and a surface, an MCP server or a tool, all by default.",
+            show_default=False,
+        ),
     ] = None,
     *,
     settings: SettingsPath = None,
@@ -990,8 +999,9 @@ def tools(
     be started.
     """
     with mistakes():
+        path, name = parts.folder_and_name(arguments or (), settings)
         complete = parts.list_tools(
-            parts.terminal(), callboard.Settings.load(parts.settings_at(settings)), name, as_json=as_json
+            parts.terminal(), callboard.Settings.load(parts.settings_at(path)), name, as_json=as_json
         )
     raise typer.Exit(0 if complete else 1)
 

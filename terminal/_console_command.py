@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
+from callboard.config import install_command
 from callboard.journal import JournalReader
 from callboard.terminal._commands import fail
 from callboard.terminal._journals import journal_at
@@ -100,7 +101,7 @@ def _part_of_console(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise
-        fail("the console needs pip install 'callboard[console]'")
+        fail(f"the console needs more packages: {install_command('console')}")
 
 
 @contextlib.contextmanager

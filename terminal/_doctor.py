@@ -15,7 +15,7 @@ from rich.text import Text
 
 from callboard.actors.commands import program_needed
 from callboard.actors.processing import named_agents
-from callboard.config import Settings, all_check_programs, described, load_prompts, load_skills
+from callboard.config import Settings, all_check_programs, described, install_command, load_prompts, load_skills
 from callboard.history import plain
 from callboard.journal import JournalReader
 from callboard.messages import AgentKind, JournalError, SettingsError
@@ -279,7 +279,7 @@ def _extras(settings: Settings | None) -> Iterator[Finding]:
             works=not missing,
             named=switches.get(extra, False),
             told=tuple(f"the package {name!r} is missing" for name in missing),
-            commands=(f"pip install 'callboard[{extra}]'",) if missing else (),
+            commands=(install_command(extra),) if missing else (),
         )
 
 

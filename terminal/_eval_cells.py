@@ -152,7 +152,8 @@ class Cell:
         names = [*loaded.models.model_dump(exclude={"record"}).values(), self.task.task.model]
         seeds: dict[str, Any] = {}
         while names:
-            form, colon, _ = (names.pop() or "").partition(":")
+            name = names.pop() or ""
+            form, colon = loaded.provider_of(name), ":" in name
             provider = loaded.providers.get(form)
             if colon and form not in {*IN_FILES, *seeds} and not (provider and provider.plugin):
                 seeds[form] = {"seed": self.seed}

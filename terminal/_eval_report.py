@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
-from callboard.messages import DocumentedFields, Outcome, Value
+from callboard.messages import DocumentedFields, Outcome, Value, plain_problems
 from callboard.terminal._commands import fail
 from callboard.terminal._eval_cells import CellResult
 
@@ -151,9 +151,7 @@ class EvalReport(DocumentedFields, Value):
         try:
             return cls.model_validate_json(file.read_bytes())
         except ValidationError as error:
-            first = error.errors(include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            fail(f"{file}: is no report of callboard eval: {f'{where}: ' if where else ''}{first['msg']}")
+            fail(f"{file}: is no report of callboard eval: {plain_problems(error.errors())[0]}")
 
     def runs(self, task: str, model: str) -> list[CellResult]:
         """Return the results of a task with a model."""

@@ -22,7 +22,7 @@ from callboard.messages import AgentKind, Task, TermSection, check_expression, d
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE
 from callboard.terminal._place import TASK_FILE, read_task
-from callboard.terminal._problems import problem_text
+from callboard.terminal._problems import problem_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -294,11 +294,10 @@ def _read(file: Path) -> EvalSet:
     try:
         return EvalSet.model_validate(content)
     except ValidationError as error:
-        problems = error.errors(include_input=False)
-        fail("\n".join(f"{file}: {problem_text(problem, _part_of(problem['loc']))}" for problem in problems))
+        fail(problem_lines(file, error, _part_of))
 
 
-def _part_of(loc: Sequence[str | int]) -> type[BaseModel]:
+def _part_of(loc: Sequence[object]) -> type[BaseModel]:
     """Return the model that has the place of an error."""
     if "tasks" not in loc[:-1]:
         return EvalSet

@@ -198,6 +198,9 @@ def _table(tasks: Sequence[TaskLine], width: int) -> Table:
     """Lay out tasks for a terminal; ids and outcomes are never cut."""
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("task", style="cyan", overflow="fold")
+    has_keys = any(task.key is not None for task in tasks)
+    if has_keys:
+        table.add_column("key", overflow="fold")
     table.add_column("outcome", overflow="fold")
     if width >= _WIDE:
         table.add_column("submitted", no_wrap=True)
@@ -205,7 +208,7 @@ def _table(tasks: Sequence[TaskLine], width: int) -> Table:
         table.add_column("ended after", justify="right", no_wrap=True)
     table.add_column("request")
     for task in tasks:
-        cells: list[str | Text] = [plain(task.id), _judged(task)]
+        cells: list[str | Text] = [plain(task.id), *([plain(task.key or "")] if has_keys else []), _judged(task)]
         if width >= _WIDE:
             cells.append(f"{moment(task.submitted):%Y-%m-%d %H:%M}")
         if width >= _NARROW:
@@ -242,12 +245,15 @@ def holder_text(reader: JournalReader) -> str:
 
 
 def find_task(reader: JournalReader, task_id: str) -> str:
-    """Find the id of a task by its beginning."""
+    """Find a task by the beginning of its id, or its key."""
     matches = reader.ids(task_id)
     if task_id in matches:
         return task_id
+    if (same := reader.with_key(task_id)) is not None:
+        return same
     if len(matches) != 1:
-        fail(_unknown(reader.path, task_id, matches or reader.ids()[-_COMPARED:], ambiguous=bool(matches)))
+        others = matches or (*reader.keys(_COMPARED), *reader.ids()[-_COMPARED:])
+        fail(_unknown(reader.path, task_id, others, ambiguous=bool(matches)))
     return matches[0]
 
 

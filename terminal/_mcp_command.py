@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from callboard.config import Settings
+from callboard.config import Settings, install_command
 from callboard.history import numbered, plain
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import fail, warn
@@ -64,7 +64,7 @@ def serve_mcp(
         has_console: Whether people answer in the console in the browser.
     """
     if has_console and importlib.util.find_spec("jinja2") is None:
-        warn(["there is no console for approvals: pip install 'callboard[console]'"])
+        warn([f"there is no console for approvals: {install_command('console')}"])
         has_console = False
     unfinished = len(left_in(journal_in(settings)))
     with _ended_by_sigterm(), Supervisor.start(settings) as supervisor:

@@ -24,7 +24,7 @@ from callboard.surfaces import check_needs, named_surfaces, surface_needs
 from callboard.terminal._check_option import with_checks
 from callboard.terminal._commands import existing_path, fail, warn
 from callboard.terminal._journals import EVALS, RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at
-from callboard.terminal._problems import problem_text
+from callboard.terminal._problems import problem_lines
 from callboard.terminal._routine_run import is_routine
 from callboard.terminal._takeover import known_ids, left_in
 
@@ -258,7 +258,7 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
     try:
         task = Task.model_validate(content)
     except ValidationError as error:
-        fail("\n".join(f"{file}: {problem_text(problem, Task)}" for problem in error.errors()))
+        fail(problem_lines(file, error, lambda _: Task))
     return task.model_copy(update={"model": None}) if (changes or {}).get("models", {}).keys() - {"record"} else task
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands import contents_of
+from callboard.messages import TaskRefusedError, UnknownTargetError
 from callboard.supervisor import Supervisor
 from callboard.surfaces.documents import advice_on
 from callboard.terminal._commands import existing_path, fail
@@ -19,7 +21,7 @@ from callboard.terminal._place import prepare
 from callboard.terminal._routine_run import filled_task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from callboard.config import Settings
     from callboard.messages import Check, Task
@@ -133,7 +135,25 @@ def started(run: PreparedRun) -> Supervisor:
             supervisor.stop()
             raise
     except BaseException:
-        if run.copy is not None or run.documents:
-            shutil.rmtree(run.settings.base, ignore_errors=True)  # the folder that was made for this run
+        _remove(run)
         raise
     return supervisor
+
+
+@contextlib.contextmanager
+def removed_if_refused(run: PreparedRun) -> Iterator[None]:
+    """Remove the run's folder if its task is refused.
+
+    It uses up no number then.
+    """
+    try:
+        yield
+    except (TaskRefusedError, UnknownTargetError):
+        _remove(run)
+        raise
+
+
+def _remove(run: PreparedRun) -> None:
+    """Remove the folder that was made for a run."""
+    if run.copy is not None or run.documents:
+        shutil.rmtree(run.settings.base, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from callboard.messages import (
     Budget,
@@ -14,11 +14,13 @@ from callboard.messages import (
     Reading,
     Secret,
     TaskLimits,
-    did_you_mean,
+    plain_problems,
 )
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from collections.abc import Callable, Sequence
+
+    from pydantic import BaseModel, ValidationError
 
 _PARTS: dict[str, type[BaseModel]] = {
     "budget": Budget,
@@ -32,19 +34,17 @@ _PARTS: dict[str, type[BaseModel]] = {
     "secrets": Secret,
 }
 """The parts of a task that have keys of their own."""
-_TYPES = {"model_type": "must be a mapping of keys to values", "tuple_type": "must be a list"}
 
 
-def problem_text(problem: Any, root: type[BaseModel]) -> str:
-    """Describe one error of a validation: its place and the reason.
+def problem_lines(where: object, error: ValidationError, part_of: Callable[[Sequence[object]], type[BaseModel]]) -> str:
+    """Describe the errors of a validation, a line each.
 
-    An unknown key gets the nearest known one.
+    Each begins with the file or option that has it. An unknown key gets the nearest known one. `part_of` returns the
+    model at a place outside the parts of a task.
     """
-    loc = problem["loc"]
-    what = _TYPES.get(problem["type"], problem["msg"].removeprefix("Value error, "))
-    if problem["type"] == "extra_forbidden":
-        part = next((_PARTS[name] for name in reversed(loc[:-1]) if name in _PARTS), root)
-        keys = [field.alias or name for name, field in part.model_fields.items()]
-        what = "unknown key" + did_you_mean(str(loc[-1]), keys, f"known: {', '.join(keys)}")
-    where = ".".join(map(str, loc))
-    return f"{where}: {what}" if where else what
+
+    def keys(loc: Sequence[object]) -> list[str]:
+        part = next((_PARTS[str(name)] for name in reversed(loc[:-1]) if str(name) in _PARTS), part_of(loc))
+        return [field.alias or name for name, field in part.model_fields.items()]
+
+    return "\n".join(f"{where}: {line}" for line in plain_problems(error.errors(), keys))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 import callboard
-from callboard.config import create_own
+from callboard.config import create_own, install_command
 from callboard.history import plain
 from callboard.messages import did_you_mean
 from callboard.terminal._commands import fail
@@ -77,7 +77,7 @@ def write_project(console: Console, folder: Path) -> None:
         (f"callboard eval {quoted_folder}", "run the task three times, and count the runs whose checks held"),
         (
             f"callboard run {quoted_folder} --model openai:gpt-5",
-            "run it with a model; needs: pip install 'callboard[models]'",
+            f"run it with a model; needs: {install_command('models')}",
         ),
     ):
         console.print(Text(f"  {plain(command)}"), soft_wrap=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from callboard.config import install_command
 from callboard.history import plain
 from callboard.journal import JournalReader, safe_name
 from callboard.surfaces import publish_file, spare_file
@@ -59,5 +60,5 @@ def _report(journal: Path, task_id: str, *, markdown: bool, picture_megabytes: f
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise
-        fail("a report needs pip install 'callboard[console]'")
+        fail(f"a report needs more packages: {install_command('console')}")
     return text

@@ -76,7 +76,7 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
 
 def _print_history(console: Console, history: TaskHistory, held: str, path: Path | None, journal: Path) -> None:
     task, result = history.task, history.result
-    console.print(Text(plain(task.id), style="cyan"))
+    console.print(Text(plain(task.id), style="cyan").append(f"  key {plain(task.key)}" if task.key else "", "dim"))
     print_head(console, task, None, "")
     console.print(Text(f"submitted {moment(history.submitted):%Y-%m-%d %H:%M:%S}", style="dim"))
     if history.ended is not None:

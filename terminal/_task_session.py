@@ -94,14 +94,17 @@ class TaskSession:
     """Whether a cancel does not wait for other machines of the fleet."""
 
 
-def play(supervisor: Supervisor, task: Task, stage: TaskSession) -> TaskResult:
+def play(supervisor: Supervisor, task: Task, stage: TaskSession, head: Callable[[], None]) -> TaskResult:
     """Run a task, and show its events and then its last picture.
 
-    Open requests are put to the person at the terminal, if there is one.
+    Open requests are put to the person at the terminal, if there is one. `head` prints the head of the run, once the
+    task is not refused.
     """
 
     def submitted() -> tuple[TaskHandle]:
-        return (supervisor.submit(task),)
+        handle: TaskHandle = supervisor.submit(task)
+        head()
+        return (handle,)
 
     redacted_task = Secrets(supervisor.settings.secrets).as_kept(task)
     return _shown(supervisor, [TaskDisplay(task.id, redacted_task.request)], submitted, stage, last_seq=None)[0]

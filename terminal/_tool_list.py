@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -18,8 +20,8 @@ from callboard.config import keys_of
 from callboard.history import plain
 from callboard.messages import CommandType, SettingsError, did_you_mean, each_text
 from callboard.surfaces import SHIPPED, Server, check_needs, named_surfaces
-from callboard.terminal._commands import fail, warn
-from callboard.terminal._journals import print_json
+from callboard.terminal._commands import existing_path, fail, warn
+from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES, print_json
 from callboard.terminal._text import print_hanging
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 5
 """The depth to which a nested type is described."""
-_NOTHING = "no surface and no MCP server is configured: pass settings that name one (--settings FILE)"
+_NOTHING = "no surface and no MCP server is configured: name a folder or a file with settings: callboard tools FOLDER"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,29 @@ class SurfaceListing:
     """The reason why its tools are unknown."""
     optional: bool = False
     """Whether a supervisor starts without it."""
+
+
+def folder_and_name(arguments: Sequence[str], settings: Path | None) -> tuple[Path | None, str | None]:
+    """Parse the arguments: settings, and the name to list.
+
+    Settings are a file, or a folder with one. Both arguments are optional.
+    """
+    names = list(arguments)
+    if names and settings is None and _has_settings(names[0]):
+        settings = existing_path(Path(names.pop(0)))
+    if len(names) > 1:
+        fail(f"{' and '.join(map(repr, names))}: name one surface, MCP server or tool, after the folder")
+    return settings, names[0] if names else None
+
+
+def _has_settings(argument: str) -> bool:
+    """Return whether an argument is a path of settings.
+
+    A folder without them may have the name of a surface.
+    """
+    path = Path(argument)
+    is_path = os.sep in argument or path.suffix.lower() in SETTINGS_SUFFIXES
+    return is_path or (path / SETTINGS_FILE).is_file()
 
 
 def offers(settings: Settings, asked: str = "") -> tuple[SurfaceListing, ...]:

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 _UNSEEN_SECONDS = 5.0
 """The time after which a request that no one looks at is told to the log."""
 
+_LOOKS = 5
+"""The number of looks at the requests in that time."""
+
 _log = HostLog()
 
 
@@ -146,7 +149,7 @@ class TaskHandle(Generic[OutputT]):
         end = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             try:
-                return self._done.result(max(0.0, min(_UNSEEN_SECONDS, end - time.monotonic())))
+                return self._done.result(max(0.0, min(_UNSEEN_SECONDS / _LOOKS, end - time.monotonic())))
             except TimeoutError:
                 if time.monotonic() >= end:
                     hint = self._submission.waiting.hint(self.task_id)
@@ -157,7 +160,7 @@ class TaskHandle(Generic[OutputT]):
     async def _awaited(self) -> TaskResult[Any]:
         future = asyncio.wrap_future(self._done)
         future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # if this wait is cancelled
-        while not (await asyncio.wait({future}, timeout=_UNSEEN_SECONDS))[0]:
+        while not (await asyncio.wait({future}, timeout=_UNSEEN_SECONDS / _LOOKS))[0]:
             self._tell_unseen()
         return future.result()
 

@@ -7,7 +7,7 @@ import functools
 import time
 from typing import TYPE_CHECKING, Any
 
-from callboard.config import HostLog
+from callboard.config import HostLog, install_command
 from callboard.messages import SettingsError, reason_of
 from callboard.surfaces import Need, Server, Stage, check_needs
 
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from callboard.messages import Seconds, Target
 
 _log = HostLog()
-_PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[pictures]'")
-"""Labels are drawn on pictures, and secrets painted over."""
+
+
+def _pillow() -> Need:
+    """Require Pillow: labels are drawn on pictures, and secrets painted over."""
+    return Need.package("PIL", install_command("pictures"))
 
 
 class SurfaceLifecycle:
@@ -56,7 +59,7 @@ class SurfaceLifecycle:
             SettingsError: If surfaces can't be opened; it names all of them, and the others are closed again. Also if
                 a surface makes pictures and Pillow is missing; then none is opened.
         """
-        check_needs((f"the surface {surface.name}", _PILLOW()) for surface in self._surfaces if surface.pictures)
+        check_needs((f"the surface {surface.name}", _pillow()) for surface in self._surfaces if surface.pictures)
         calls = [
             (surface, self._call(surface, functools.partial(surface.open, self._stages[surface.name])))
             for surface in self._surfaces

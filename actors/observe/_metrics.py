@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.config import install_command
 from callboard.messages import EventName, Fact, Outcome, SettingsError, phases_of
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Metrics:
         try:
             from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
         except ImportError as error:
-            command = "pip install 'callboard[prometheus]'"
+            command = install_command("prometheus")
             msg = f"observe.metrics needs prometheus_client: {command}"
             raise SettingsError(msg, (command,)) from error
         registry = self._registry = CollectorRegistry()

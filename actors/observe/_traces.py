@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.observe import _gen_ai_names as names
-from callboard.config import COMPATIBLE, output_redactor
+from callboard.config import COMPATIBLE, install_command, output_redactor
 from callboard.messages import Event, EventName, Outcome, SettingsError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Traces:
         try:
             from opentelemetry import context, trace
         except ImportError as error:
-            command = "pip install 'callboard[otel]'"
+            command = install_command("otel")
             msg = f"observe.traces needs opentelemetry-api: {command}"
             raise SettingsError(msg, (command,)) from error
         self._api = trace
@@ -435,6 +435,6 @@ def provider_and_model(name: str, settings: Settings | None = None) -> tuple[str
         return _OURSELVES, name
     if provider in _FILES:
         return provider, PurePath(model.partition("?")[0]).name
-    provider_settings = None if settings is None else settings.providers.get(provider)
+    provider_settings = None if settings is None else settings.providers.get(settings.provider_of(name))
     kind = (provider_settings.kind if provider_settings is not None else None) or provider
     return names.PROVIDERS.get(kind, provider if kind == COMPATIBLE else kind), model

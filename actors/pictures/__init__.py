@@ -1,6 +1,6 @@
 """Pictures of surfaces: black over secrets, labels on controls, marks at points.
 
-Needs Pillow: ``pip install 'callboard[pictures]'``.
+Needs Pillow: ``pip install '.[pictures]'``.
 """
 
 from callboard.actors.pictures._drawing import (

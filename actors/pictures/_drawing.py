@@ -74,7 +74,7 @@ def require_pillow(what: str) -> None:
     try:
         import PIL.Image  # noqa: F401 - an extra
     except ImportError as error:
-        msg = f"{what} needs Pillow: pip install 'callboard[pictures]'"
+        msg = f"{what} needs Pillow, which comes with callboard[pictures]"
         raise SettingsError(msg) from error
 
 

@@ -29,6 +29,8 @@ class EventFeed:
         """
         self._size = size
         self.task_id = task_id
+        self.of_host = True
+        """Whether the host program reads it, and not a part of the supervisor."""
         self._clock = clock
         self._missed = 0
         self._last_missed = 0
@@ -210,8 +212,8 @@ class EventStream:
         return self._seq
 
     def is_read(self, task_id: str) -> bool:
-        """Return whether a feed gets the events of a task."""
-        return any(self._feeds.get(name) for name in (None, task_id))
+        """Return whether the host program reads the events of a task."""
+        return any(feed.of_host for name in (None, task_id) for feed in tuple(self._feeds.get(name, ())))
 
     def add_sink(self, sink: Callable[[Fact], None]) -> None:
         """Call a function with each event, as the log needs it.
@@ -281,7 +283,14 @@ class EventStream:
         if len(self._ended_tasks) > self._kept_tasks:
             self._task_events.pop(self._ended_tasks.popleft(), None)
 
-    def open(self, task_id: str | None = None, after: int | None = None, queue: int | None = None) -> EventFeed:
+    def open(
+        self,
+        task_id: str | None = None,
+        after: int | None = None,
+        queue: int | None = None,
+        *,
+        of_host: bool = True,
+    ) -> EventFeed:
         """Subscribe a new feed, from now on or after a sequence number.
 
         Events that are no longer kept, also not in a journal, are replaced with one ``events.missed``. May block if
@@ -291,8 +300,10 @@ class EventStream:
             task_id: The task whose events the feed gets; None for all events.
             after: The sequence number after which past events are replayed; None for new events only.
             queue: The size of the feed's queue; None for the stream's default.
+            of_host: Whether the host program reads it, and not a part of the supervisor.
         """
         feed = EventFeed(queue or self._queue, task_id, self._clock)
+        feed.of_host = of_host
         if after is not None and self._read_past is not None:
             after = self._replay_past(feed, after, self._read_past)
         # Under the lock no event is published between the replay of the kept ones and the subscription.

@@ -24,6 +24,19 @@ class PolicyUnmatched(TypedEvent):
     """The mismatch."""
 
 
+class ProviderUnused(TypedEvent):
+    """No model of the settings is one of a provider's.
+
+    Its name may be mistyped; then the address and the key that are meant for another provider are not used.
+    """
+
+    name: Literal[EventName.PROVIDER_UNUSED] = EventName.PROVIDER_UNUSED
+    provider: Datum[str]
+    """The provider's name."""
+    reason: Datum[str]
+    """The models that the settings name."""
+
+
 class ServerLeftOut(TypedEvent):
     """An optional MCP server could not be started.
 

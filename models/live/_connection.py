@@ -11,14 +11,17 @@ import inspect
 import os
 import re
 import urllib.request
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
+from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, install_command, masked
 from callboard.messages import SettingsError, did_you_mean
 from callboard.models.live._cost import Prices
 from callboard.models.live._rate_limit import RateLimit
 from callboard.models.live._reply import mend_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Pattern of environment variables with keys; a list would not be complete for all kinds."""
@@ -102,10 +105,9 @@ class Connection:
         }
 
     def _build_provider(self, name: str) -> tuple[str, Any]:
-        from pydantic_ai.exceptions import UserError
         from pydantic_ai.providers import infer_provider_class
 
-        kind = self.settings.kind or name
+        kind = self.settings.kind or name.replace("_", "-")
         options: dict[str, Any] = {}
         try:
             if kind != COMPATIBLE:
@@ -134,10 +136,18 @@ class Connection:
             names = {"base_url": "url"}
             msg = f"{self._where}: {kind} takes no {', '.join(sorted(names.get(key, key) for key in unknown))}"
             raise SettingsError(msg)
+        return kind, self._client(maker, options)
+
+    def _client(self, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+        from pydantic_ai.exceptions import UserError
+
         try:
-            return kind, maker(**options)
-        except UserError as error:
-            raise _unset(self._where, str(error)) from error
+            return maker(**options)
+        except Exception as error:  # the client's package has errors of its own, as for an empty key
+            if isinstance(error, UserError) or _VARIABLE.search(str(error)):
+                raise _unset(self._where, str(error)) from error
+            msg = f"{self._where}: its client can't be created: {first_sentence(str(error))}"
+            raise SettingsError(msg) from error
 
 
 def _unset(where: str, error: str) -> SettingsError:
@@ -160,12 +170,11 @@ def missing(where: str, kind: str) -> SettingsError:
     near = did_you_mean(kind, _KINDS, cutoff=0.6)
     if near and kind not in _KINDS and not any(kind.startswith(f"{known_kind}-") for known_kind in _KINDS):
         return mistyped(where, kind)
-    package = f"callboard[{_PACKAGES.get(kind, 'models')}]"
+    command = install_command(_PACKAGES.get(kind, "models"))
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         theirs = importlib.metadata.metadata("pydantic-ai-slim").get_all("Provides-Extra") or []
         if kind in theirs and kind not in _PACKAGES:
-            package = f"pydantic-ai-slim[{kind}]"
-    command = f"pip install '{package}'"
+            command = f"pip install 'pydantic-ai-slim[{kind}]'"
     return SettingsError(f"{where}: a package is missing: {command}", (command,))
 
 

@@ -60,12 +60,12 @@ class Providers:
 
     def _provider(self, name: str) -> Provider:
         """Return the settings of a model's provider."""
-        return self._settings.providers.get(name.partition(":")[0], Provider())
+        return self._settings.providers.get(self._settings.provider_of(name), Provider())
 
     def _build_model(self, name: str, seconds: Seconds, *, has_fallback: bool) -> Model:
         if self._provider(name).plugin:
             return plugin_model(name, self._settings)
-        provider, _, model = name.partition(":")
+        provider, model = self._settings.provider_of(name), name.partition(":")[2]
         connection = self._connection(provider)  # it says which package is missing, if one is
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
@@ -112,7 +112,7 @@ def plugin_model(name: str, settings: Settings) -> Model:
     Raises:
         SettingsError: If the plug-in does not exist, fails, or does not return a `Model`.
     """
-    provider, _, model = name.partition(":")
+    provider, model = settings.provider_of(name), name.partition(":")[2]
     provider_settings, where = settings.providers[provider], f"providers.{provider}"
     if "model" in provider_settings.options:
         msg = f"{where}.options.model: is the end of the model's name: {provider}:MODEL"

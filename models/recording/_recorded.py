@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from callboard.messages import ModelError, ModelTimeoutError, ScriptError, SettingsError
+from callboard.messages import ModelError, ModelTimeoutError, ScriptError, SettingsError, plain_problems
 from callboard.models._model import Model, ModelAnswer, ModelRequest
 from callboard.models.recording._recording_model import Recorded
 from callboard.models.recording._request_digest import RequestDigest, RunFolder
@@ -134,9 +134,7 @@ def _read(text: str, where: str) -> Recorded:
     try:
         return Recorded.model_validate_json(text)
     except ValidationError as error:
-        problem = error.errors()[0]
-        at = ".".join(map(str, problem["loc"]))
-        msg = f"{where}: is no recorded call: {at + ': ' if at else ''}{problem['msg']}"
+        msg = f"{where}: is no recorded call: {plain_problems(error.errors())[0]}"
         raise ScriptError(msg) from error
 
 

@@ -9,7 +9,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any, Literal
 
-from callboard.config import write_own
+from callboard.config import install_command, write_own
 from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from callboard.surfaces.android._device import DeviceScreen
 
 _MARK = re.compile(r"[0-9a-f]{8}")
-_PACKAGES = "pip install 'callboard[android]'"
 _TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long_press", "drag", "swipe"})
 
 
@@ -79,7 +78,7 @@ class AndroidSurface(Server):
         adb = options.get("adb")
         what = f"the program {str(adb)!r}" if adb else "the program 'adb'"
         return [
-            Need.package("PIL", _PACKAGES),
+            Need.package("PIL", install_command("android")),
             Need(what=what, met=find_adb(adb) is not None, command="apt-get install adb"),
         ]
 

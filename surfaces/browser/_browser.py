@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from callboard.config import NetworkSettings
+from callboard.config import NetworkSettings, install_command
 from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, SettingsError, Target, TargetKind
 from callboard.network import NetworkRules
 from callboard.surfaces import current_call
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from callboard.surfaces.browser._page_snapshot import PageSnapshot
     from callboard.surfaces.browser._tab import Tab
 
-_PACKAGES = "pip install 'callboard[browser]'"
 _PLAYWRIGHTS = "playwright install chromium"
 _PROGRAMS = "apt-get install chromium chromium-sandbox libatomic1"
 _MOST_URL = 2_000
@@ -105,7 +104,7 @@ class BrowserSurface(Server):
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
         """Require the extra's packages, and the browser's program."""
-        needs = [Need.package(name, _PACKAGES) for name in ("playwright", "PIL", "h11")]
+        needs = [Need.package(name, install_command("browser")) for name in ("playwright", "PIL", "h11")]
         executable = options.get("executable")
         if options.get("cdp_url") is None:
             program = executable or "chromium"

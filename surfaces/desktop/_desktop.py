@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from callboard.config import install_command
 from callboard.messages import AgentKind, Box, Control, Effect, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces import current_call
 from callboard.surfaces._console_windows import shows_console
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from callboard.surfaces._stage import Stage
     from callboard.surfaces.desktop._open_desktop import OpenDesktop, Running
 
-_PACKAGES = "pip install 'callboard[desktop]'"
 _PROGRAMS = "apt-get install xvfb dbus at-spi2-core openbox fonts-dejavu-core"
 _OPENED = {True: Probe.BEGUN, False: Probe.NOT_DONE, None: Probe.UNKNOWN}
 """The probe of an opening call, by `has_started`. A repeated call returns the window of the started program."""
@@ -83,7 +83,7 @@ class DesktopSurface(Server):
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
         """Require the extra's packages and, for a private display, its programs."""
-        packages = [Need.package(name, _PACKAGES) for name in ("jeepney", "Xlib", "PIL")]
+        packages = [Need.package(name, install_command("desktop")) for name in ("jeepney", "Xlib", "PIL")]
         if options.get("display", "private") != "private":
             met = options["display"] != "user" or bool(os.environ.get("DISPLAY"))
             return [*packages, Need(what="a display (DISPLAY)", met=met)]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 UNICODE_ORDER = "Unicode's default order of texts (as in English, German, French, Italian, Spanish)"
-CODE_ORDER = "by character codes, accented letters last: for the order of dictionaries, pip install 'callboard[excel]'"
+CODE_ORDER = "by character codes, accented letters last: the order of dictionaries needs callboard[excel]"
 
 
 def order_of(texts: Iterable[str]) -> tuple[Callable[[str], Any], str]:

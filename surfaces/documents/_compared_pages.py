@@ -78,7 +78,7 @@ def compared_pages(before: bytes, after: bytes, suffix: str) -> ComparedPages:
     }
     answer, pictures = run_reader(request, b"".join(files))
     if name := answer.get("missing"):
-        msg = f"{name} is not installed: pip install 'callboard[pdf]'"
+        msg = f"{name} is not installed: it comes with callboard[pdf]"
         raise ToolError(msg)
     if "error" in answer:
         raise ToolError(str(answer["error"]))

@@ -136,7 +136,7 @@ def read_in_process(request: dict[str, JsonValue], snapshot: Snapshot, extra: st
         cached_result = _cache.get(key)
     answer, content = cached_result or run_reader(request, snapshot.data)
     if name := answer.get("missing"):
-        msg = f"{snapshot.document!r} can't be read: {name} is not installed: pip install 'callboard[{extra}]'"
+        msg = f"{snapshot.document!r} can't be read: {name} is not installed: it comes with callboard[{extra}]"
         raise ToolError(msg)
     if "error" in answer:
         msg = f"{snapshot.document!r} can't be read: {answer['error']}; it is unchanged"

@@ -119,7 +119,7 @@ def draw_pages(
     request: dict[str, Any] = {"what": "pages", "first": pages[0], "last": pages[1], "most": MOST_PAGES}
     answer, content = run_reader({**request, "width": width, "format": form, "cut": is_cut}, pdf)
     if name := answer.get("missing"):
-        msg = f"{document!r} can't be drawn: {name} is not installed: pip install 'callboard[pdf]'"
+        msg = f"{document!r} can't be drawn: {name} is not installed: it comes with callboard[pdf]"
         raise ToolError(msg)
     if "error" in answer:
         msg = f"{document!r} can't be drawn: {answer['error']}"

@@ -69,7 +69,7 @@ class ScannedPages:
         try:
             answer, _ = self._recognize(self._picture_of(number), self._language, PAGE_SECONDS)
         except ImportError as error:
-            answer = {"error": f"{error.name} is not installed: pip install 'callboard[ocr]'"}
+            answer = {"error": f"{error.name} is not installed: it comes with callboard[ocr]"}
         except RuntimeError as error:  # of PDFium, or it took too long
             answer = {"error": " ".join(str(error).split())[:200]}
         if "error" in answer:

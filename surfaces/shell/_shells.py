@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from callboard.config import install_command
 from callboard.messages import Coverage, Effect, Hazard, Look, Observation, Probe, Target, TargetKind
 from callboard.surfaces._need import Need
 from callboard.surfaces._surface import UNKNOWN, Server, SurfaceTool, ToolError, collect
@@ -76,13 +77,13 @@ class ShellSurface(Server):
             ),
         ]
         if len(local) < len(shells):
-            requirements.append(Need.package("asyncssh", "pip install 'callboard[ssh]'"))
+            requirements.append(Need.package("asyncssh", install_command("ssh")))
         if local:
             why = why_not()
             what = f"isolation of commands{f' ({why})' if why else ''}"
             required = any(shell.isolated for shell in local.values())
             requirements.append(Need.program("bash", "apt-get install bash"))
-            requirements.append(Need.package("tree_sitter_bash", "pip install 'callboard[shell]'", optional=True))
+            requirements.append(Need.package("tree_sitter_bash", install_command("shell"), optional=True))
             command = "apt-get install bubblewrap" if shutil.which("bwrap") is None else ""  # else `why` has the remedy
             requirements.append(Need(what=what, met=not why, command=command, optional=not required))
         return requirements

@@ -8,6 +8,7 @@ import io
 import textwrap
 from typing import TYPE_CHECKING
 
+from callboard.config import install_command
 from callboard.testing.phone._phone_screen import NAVIGATION, STATUS, TOP, View
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def paint(screen: PhoneScreen, size: tuple[int, int], keyboard: int, *, awake: b
     try:
         from PIL import Image, ImageDraw
     except ImportError as error:
-        msg = "the pictures of the phone need Pillow: pip install 'callboard[pictures]'"
+        msg = f"the pictures of the phone need Pillow: {install_command('pictures')}"
         raise RuntimeError(msg) from error
 
     image = Image.new("RGB", size, _PAPER if awake else "black")

@@ -97,6 +97,20 @@ def test_program_that_attends_to_requests_is_not_warned(supervisor, caplog, atte
         end()
 
 
+def test_traces_are_no_reader_of_requests(caplog):
+    def write(request):
+        return {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": "one"}}
+
+    settings = Settings.load(observe={"traces": True}, policy=[{"tool": "write", "verdict": "approve"}])
+    surface = MemoryServer(MemoryServer.window("one"))
+    with Supervisor.start(settings, servers=[surface], models={"app": write}) as supervisor:
+        handle = supervisor.submit(Task(id="a", request="Write", target="memo:one"))
+        asked(handle)
+        with pytest.raises(TimeoutError):
+            handle.result(0.4)
+        assert told(caplog)[0] == f"a {HINT}"
+
+
 CANCELLED_WAIT = """
 import asyncio, sys, threading
 

@@ -171,6 +171,7 @@ def test_warnings_are_exactly_the_listed_events():
         "model.repaired",
         "phase.retried",
         "policy.unmatched",
+        "provider.unused",
         "run.failed",
         "secret.refused",
         "machine.away",

@@ -40,8 +40,8 @@ def test_options_are_validated_by_the_types_of_the_parameters():
 def test_error_names_every_wrong_option_and_the_nearest_name():
     assert refused(lamps, levle=3, dimmed="perhaps") == [
         "surfaces.lamps.options.levle: unknown option; did you mean 'level'?",
-        "surfaces.lamps.options.room: Field required",
-        "surfaces.lamps.options.dimmed: Input should be a valid boolean, unable to interpret input",
+        "surfaces.lamps.options.room: is missing",
+        "surfaces.lamps.options.dimmed: must be true or false",
     ]
 
 

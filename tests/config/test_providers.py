@@ -48,13 +48,18 @@ def test_provider_secrets_are_redacted_from_the_log():
     [
         ({"input_price": 1.0}, "needs both prices or neither"),
         ({"kind": "openai-compatible"}, "openai-compatible needs a `url`"),
-        ({"retries": -1}, "greater than or equal to 0"),
-        ({"requests_per_minute": 0}, "greater than or equal to 1"),
-        ({"temperature": 3}, "less than or equal to 2"),
-        ({"output": "yaml"}, "Input should be 'auto'"),
+        ({"retries": -1}, "retries: must be at least 0"),
+        ({"requests_per_minute": 0}, "requests_per_minute: must be at least 1"),
+        ({"temperature": 3}, "temperature: must be at most 2"),
+        ({"output": "yaml"}, "output: must be 'auto', 'native'"),
         ({"apikey": KEY}, "did you mean 'api_key'"),
+        ({"url": "nonsense"}, "url: is no address: write http://HOST:PORT/PATH"),
+        ({"url": "localhost:8080/v1"}, "url: is no address"),
+        ({"url": f"ftp://{KEY}@host"}, "url: is no address"),
+        ({"url": "http://[x"}, "url: is no address"),
+        ({"url": ""}, "url: is no address"),
     ],
-    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_provider_that_can_not_be_used_is_refused(given, why):
     with pytest.raises(SettingsError) as refused:

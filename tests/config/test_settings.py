@@ -267,9 +267,9 @@ def test_broken_yaml_is_refused(write, text):
     assert "is not valid YAML" in refused(write(text))
 
 
-@pytest.mark.parametrize(("text", "what"), [("[1, 2]", "list"), ("hello", "str"), ("7", "int")])
+@pytest.mark.parametrize(("text", "what"), [("[1, 2]", "a list"), ("hello", "text"), ("7", "a number")])
 def test_a_file_without_keys_is_refused(write, text, what):
-    assert f"holds a {what}, not a mapping of keys to values" in refused(write(text))
+    assert f"holds {what}, not a mapping of keys to values" in refused(write(text))
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -290,7 +290,7 @@ def test_settings_file_that_is_not_utf_8_is_refused(tmp_path):
 
 def test_a_wrong_value_in_the_environment_is_refused(monkeypatch):
     monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "many")
-    with pytest.raises(SettingsError, match=r"the environment: limits\.steps: "):
+    with pytest.raises(SettingsError, match=r"the environment: CALLBOARD_LIMITS__STEPS: limits\.steps: "):
         Settings.load()
 
 
@@ -339,7 +339,7 @@ def test_a_section_as_json_is_read(monkeypatch):
 
 def test_broken_json_in_the_environment_is_refused(monkeypatch):
     monkeypatch.setenv("CALLBOARD_LIMITS", "{broken")
-    with pytest.raises(SettingsError, match="limits"):
+    with pytest.raises(SettingsError, match="the environment: CALLBOARD_LIMITS: is not valid JSON"):
         Settings.load()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 
 from callboard import Settings, Supervisor
+from callboard.config import install_command
 from callboard.console import ConsoleServer
 from callboard.errors import SettingsError
 from callboard.testing import MemoryServer
@@ -62,5 +64,5 @@ def test_journal_that_is_only_shown_has_no_metrics(office):
 def test_missing_prometheus_client_is_refused_at_the_start(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     settings = Settings.load(journal={"path": tmp_path / "journal.db"}, observe=COUNTED)
-    with pytest.raises(SettingsError, match=r"pip install 'callboard\[prometheus\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_command("prometheus"))):
         Supervisor.start(settings, models={"app": lambda _: FINISH}, servers=[MemoryServer(MemoryServer.window("one"))])

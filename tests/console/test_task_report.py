@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from PIL import Image
 
 from callboard import Settings, Supervisor, Task
+from callboard.config import install_command
 from callboard.console import report
 from callboard.errors import UnknownTaskError
 from callboard.journal import JournalFile, Row
@@ -240,7 +241,7 @@ def test_file_of_another_kind_is_refused(ran, journal, tmp_path):
 
 @pytest.mark.parametrize(
     ("missing", "message"),
-    [("jinja2", "a report needs pip install 'callboard[console]'"), ("starlette", "report  page.html")],
+    [("jinja2", f"a report needs more packages: {install_command('console')}"), ("starlette", "report  page.html")],
 )
 def test_report_needs_jinja_alone(missing, message, ran, journal, tmp_path):
     program = f"import sys; sys.modules['{missing}'] = None; from callboard.terminal import app; app()"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import forks
+from callboard.config import install_command
 from callboard.surfaces.android import find_adb
 from support import PATIENCE
 
@@ -41,5 +42,5 @@ def test_a_missing_extra_is_named_in_one_line() -> None:
     command = [sys.executable, "-c", without]  # not in a fork, where the extra is imported
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ran.returncode == 1
-    assert "android: the package 'PIL' is missing: pip install 'callboard[android]'" in ran.stderr.splitlines()
+    assert f"android: the package 'PIL' is missing: {install_command('android')}" in ran.stderr.splitlines()
     assert "Traceback" not in ran.stderr

@@ -34,6 +34,15 @@ def test_reader_lists_tasks_in_a_line_each(opened, place, a_task, a_result):
         )
 
 
+def test_reader_finds_a_task_by_its_key(opened, place, a_task):
+    journal = opened()
+    journal.write([a_task("t", key="daily"), a_task("u"), a_task("v", key="weekly")])
+    journal.commit()
+    with JournalReader.open(place) as reader:
+        assert (reader.with_key("daily"), reader.with_key("t"), reader.keys(10)) == ("t", None, ("weekly", "daily"))
+        assert [task.key for task in reader.tasks()] == ["daily", None, "weekly"]
+
+
 def test_reader_lists_a_plan_by_its_steps(opened, place, a_task):
     journal = opened()
     journal.write([a_task("t", request="", plan=["open it", "close it"])])

@@ -31,7 +31,7 @@ def llm() -> Iterator[str]:
     if not path.is_file():
         _missing(f"the weights are not there: python {HERE.name}/fetch.py puts them to {path}")
     if importlib.util.find_spec("xllamacpp") is None:
-        _missing("xllamacpp is not installed: pip install 'callboard[local-llm]'")
+        _missing("xllamacpp is not installed: pip install '.[local-llm]'")
     with serving(path) as url:
         yield url
 

@@ -83,3 +83,12 @@ def test_fields_that_people_write_are_described(model):
 def test_every_schema_can_be_written():
     for message in Message.registry.values():
         assert TypeAdapter(message).json_schema()["properties"]
+
+
+@pytest.mark.parametrize(
+    ("make", "form"), [(Task, "Task(request=...)"), (Check, "Check(cells=...)"), (PlanStep, "PlanStep(request=...)")]
+)
+def test_values_without_names_are_refused_with_the_right_form(make, form):
+    with pytest.raises(TypeError) as info:
+        make("x")
+    assert str(info.value) == f"{make.__name__} takes its fields by name: {form}"

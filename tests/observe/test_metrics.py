@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +12,7 @@ from callboard import Event, EventName, ModelAnswer, Outcome, Task
 from callboard.actors.agent import Agent
 from callboard.actors.observe import Metrics
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
+from callboard.config import install_command
 from callboard.messages import ModelError, SettingsError, Usage
 from callboard.testing import MemoryServer
 from support import PATIENCE
@@ -219,5 +221,5 @@ def test_without_the_setting_nothing_is_counted(start):
 
 def test_without_the_extra_the_setting_is_refused_with_the_way_to_get_it(start, monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(SettingsError, match=r"pip install 'callboard\[prometheus\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_command("prometheus"))):
         start(observe=COUNTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +18,7 @@ from callboard import Event, EventName, ModelAnswer, Settings, Task, ToolError, 
 from callboard.actors import observe
 from callboard.actors.observe import Traces
 from callboard.actors.observe._gen_ai_names import CURRENT, PREVIOUS
-from callboard.config import GenAiConventions
+from callboard.config import GenAiConventions, install_command
 from callboard.messages import Effect, ModelError, SettingsError
 from callboard.testing import MemoryServer
 from support import ASSIGN, PATIENCE
@@ -350,7 +351,7 @@ def test_without_the_setting_there_are_no_spans(start, spans):
 
 def test_without_the_extra_the_setting_is_refused_with_the_way_to_get_it(start, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(SettingsError, match=r"pip install 'callboard\[otel\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_command("otel"))):
         start(observe=TRACES)
 
 

@@ -139,5 +139,5 @@ def test_invalid_or_too_large_picture_is_refused(picture, why):
 
 def test_missing_pillow_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(SettingsError, match=r"the desktop needs Pillow: pip install 'callboard\[pictures\]'"):
+    with pytest.raises(SettingsError, match=r"the desktop needs Pillow, which comes with callboard\[pictures\]"):
         require_pillow("the desktop")

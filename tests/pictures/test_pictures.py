@@ -261,12 +261,12 @@ def test_without_pillow_a_picture_is_shown_only_if_nothing_is_to_be_hidden(start
     (seen,) = run(start, form)
     assert (seen.picture is None) == bool(states)
     assert seen.annotated is None
-    assert ["pip install 'callboard[pictures]'" in note for note in seen.notes] == [True] * len(states)
+    assert ["needs Pillow, which comes with callboard[pictures]" in note for note in seen.notes] == [True] * len(states)
 
 
 def test_surface_with_pictures_does_not_start_without_pillow(start, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(SettingsError, match="the surface forms: the package 'PIL' is missing: pip install 'callboard"):
+    with pytest.raises(SettingsError, match="the surface forms: the package 'PIL' is missing: pip install "):
         start(servers=[Form()])
 
 

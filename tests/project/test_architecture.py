@@ -405,6 +405,20 @@ def test_imports_inside_functions_are_extras_or_named_as_heavy():
     assert against == []
 
 
+NUMBERED = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|WHERE)\b.*\?\d", re.DOTALL)
+"""SQL with `?1`, about which Python 3.12 and newer warn when a sequence holds the values."""
+
+
+def test_no_sql_statement_has_numbered_placeholders():
+    assert NUMBERED.search("SELECT id FROM tasks WHERE id = ?1")
+    against = [
+        f"{module}:{node.lineno}"
+        for module, node in nodes()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and NUMBERED.search(node.value)
+    ]
+    assert against == []
+
+
 PRINTS = {"callboard.__main__", "callboard.testing._suite"}
 """The second is a test, whose reader sees its output."""
 

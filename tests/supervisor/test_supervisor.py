@@ -728,18 +728,24 @@ def test_a_plain_function_may_block_without_holding_up_anybody(start):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"settings": 42}, TypeError),
-        ({"models": {"pilot": lambda _: FINISH}}, SettingsError),
-        ({"models": {"host": 42}}, TypeError),
-        ({"servers": [object()]}, TypeError),
-        ({"clock": 3}, TypeError),
+        ({"settings": 42}, "settings must be a file's path, Settings or None, not of the type int: Supervisor.start("),
+        ({"settings": {"limits": {}}}, "not of the type dict: Settings.load(**sections)"),
+        ({"models": {"pilot": lambda _: FINISH}}, "models: there is no kind of agent 'pilot'"),
+        ({"models": {"host": 42}}, "models: host: pass models={'app': decide}: a function or a `Model` for each kind"),
     ],
 )
 def test_invalid_arguments_are_refused_before_any_thread_starts(arguments, error):
     before = set(threading.enumerate())
-    with pytest.raises(error):
+    with pytest.raises((TypeError, SettingsError)) as info:
         Supervisor.start(**arguments)
+    assert error in str(info.value)
     assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("arguments", [(), ("callboard.yaml",), (Settings(),)])
+def test_supervisor_that_is_not_started_tells_how_to_start_it(arguments):
+    with pytest.raises(TypeError, match=r"start it: with Supervisor\.start\('callboard.yaml'\) as supervisor"):
+        Supervisor(*arguments)
 
 
 def test_a_function_is_taken_as_a_model():

@@ -115,7 +115,10 @@ MISTAKES = {
     "an empty task": (lambda: job(task=""), TASK + f"has no keys; {NEEDS}"),
     "a blank request": (lambda: job(task="request: ' '\n"), TASK + "request is empty: describe the work"),
     "a mistyped key": (lambda: job(task="requst: x\n"), TASK + "requst: unknown key; did you mean 'request'?"),
-    "a number for a text": (lambda: job(task="request: 5\n"), TASK + "request: Input should be a valid string"),
+    "a number for a text": (
+        lambda: job(task="request: 5\n"),
+        TASK + "request: must be text, and is read as a number: put ",
+    ),
     "a task in Latin-1": (
         lambda: job(files={"task.yaml": b"request: f\xfcr"}),
         TASK + "is not UTF-8 text (byte 11): sa",
@@ -136,11 +139,11 @@ MISTAKES = {
         SETTINGS + "is not valid YAML: expected the",
     ),
     "a mistyped section": (lambda: job(limit={"steps": 3}), SETTINGS + "limit: unknown key; did you mean 'limits'?"),
-    "a word for a number": (lambda: job(limits={"steps": "many"}), SETTINGS + "limits.steps: Input should be a valid "),
-    "a number below the least": (lambda: job(limits={"steps": 0}), SETTINGS + "limits.steps: Input should be greater "),
+    "a word for a number": (lambda: job(limits={"steps": "many"}), SETTINGS + "limits.steps: must be a whole number"),
+    "a number below the least": (lambda: job(limits={"steps": 0}), SETTINGS + "limits.steps: must be at least 1"),
     "a verdict that is none": (
         lambda: job(policy=[{"verdict": "forbid"}]),
-        SETTINGS + "policy.rules.0.verdict: Input should be 'allow', 'approve' or 'deny'",
+        SETTINGS + "policy.rules.0.verdict: must be 'allow', 'approve' or 'deny'",
     ),
     "an expression with look-ahead": (
         lambda: job(policy=[{"verdict": "deny", "tool": "re:(?=x)"}]),

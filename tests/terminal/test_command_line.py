@@ -502,7 +502,11 @@ def test_policy_check_wants_a_folder(call: Call, folder: Callable[..., Path]) ->
         ("task.yaml", "request: ''", "task.yaml: "),
         ("task.yaml", "request: x\nbudget: {stps: 3}", "task.yaml: budget.stps: unknown key; did you mean 'steps'?"),
         ("task.yaml", "request: x\npolicy: [{verdict: deny, tol: x}]", "policy.0.tol: unknown key; did you mean"),
-        ("task.yaml", "request: x\ndeadline: 2099-01-01 10:00:00", "task.yaml: deadline: Input should have timezone"),
+        (
+            "task.yaml",
+            "request: x\ndeadline: 2099-01-01 10:00:00",
+            "task.yaml: deadline: must be a date and time with its time",
+        ),
         ("task.yaml", "plan: [one, {request: two, targt: x}]", "task.yaml: plan.1.targt: unknown key; did you mean"),
         ("task.yaml", "do it", "task.yaml: has no keys"),
         ("task.yaml", "a: [", "task.yaml: is not valid YAML"),

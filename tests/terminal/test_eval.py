@@ -273,7 +273,7 @@ TASK = {"name": "a", "task": {"request": "x", "checks": [MADE]}}
         ({"tasks": [{"file": "nowhere.yaml"}]}, "nowhere.yaml: there is no such file"),
         ({"tasks": [TASK, {**TASK, "name": "A"}]}, "tasks: 'a' and 'A' would share a folder"),
         ({"tasks": [{**TASK, "answer": "(?=x)"}]}, "tasks.0.answer: is not a regular expression"),
-        ({"tasks": []}, "tasks: Tuple should have at least 1 item"),
+        ({"tasks": []}, "tasks: is empty"),
         ({"task": []}, "is no eval set: it has no `tasks`"),
         ({"tasks": [TASK], "seeds": 0}, "seeds: is 0: give a number from 1 to 1000"),
         ({"tasks": [TASK], "seeds": True}, "seeds: "),

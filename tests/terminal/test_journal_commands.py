@@ -246,6 +246,27 @@ def test_tasks_are_listed_by_words_labels_and_outcomes(
     assert [(task["id"], task["labels"]) for task in listed_tasks] == [(task_id, may) for task_id in ids]
 
 
+def test_task_is_found_by_its_key_which_is_shown(call: Call, here: Path, folder: Folder) -> None:
+    place = folder(FINISH)
+    (place / "task.yaml").write_text("{request: do it, key: daily report}", encoding="utf-8")
+    call("run", place)
+    assert call("show", "daily report", "runs/job-1").stdout.startswith("job-1  key daily report\n")
+    assert "job-1 daily report finished" in words(call("tasks", "runs/job-1").stdout)
+    assert json.loads(call("tasks", "runs/job-1", "--json").stdout)[0]["key"] == "daily report"
+    told = call("show", "daily reprot", "runs/job-1")
+    assert (told.exit_code, "did you mean daily report?" in told.stderr) == (USAGE, True)
+
+
+def test_refused_task_uses_up_no_number_and_prints_no_head(call: Call, here: Path, folder: Folder) -> None:
+    place = folder(FINISH)
+    (place / "task.yaml").write_text("{request: do it, target: nowhere.docx}", encoding="utf-8")
+    refused = call("run", place)
+    assert (refused.exit_code, refused.stdout, list((here / "runs").iterdir())) == (USAGE, "", [])
+    (place / "task.yaml").write_text("request: do it", encoding="utf-8")
+    assert call("run", place).exit_code == 0
+    assert [path.name for path in (here / "runs").iterdir()] == ["job-1"]
+
+
 def test_wrong_filters_of_tasks_are_refused(call: Call) -> None:
     assert "there is no outcome 'finish'; did you mean 'finished'?" in call("tasks", "--outcome", "finish").stderr
     assert "a label is NAME=VALUE, not 'May'" in call("tasks", "--label", "May").stderr

@@ -148,8 +148,20 @@ def test_unknown_name_is_reported_with_the_nearest(
     assert (result.exit_code, result.stderr) == (2, f"callboard: {told}\n")
 
 
+def test_folder_is_named_as_in_other_commands(call: Call, here: Path) -> None:
+    project = here / "project"
+    (project / "workspace").mkdir(parents=True)
+    (project / "callboard.yaml").write_text("documents: {workspace: workspace}", encoding="utf-8")
+    for path in ("project", "project/callboard.yaml"):
+        assert "documents" in call("tools", path).stdout
+        assert call("tools", path, "excel").stderr.startswith("callboard: there is no surface")
+        assert call("tools", path, "write_cells").stdout == call("tools", "--settings", path, "write_cells").stdout
+    assert "no/where: there is no such file or folder" in call("tools", "no/where").stderr
+    assert "'a' and 'b': name one surface" in call("tools", "project", "a", "b").stderr
+
+
 def test_settings_that_name_nothing_have_no_tools(call: Call) -> None:
-    told = "no surface and no MCP server is configured: pass settings that name one (--settings FILE)"
+    told = "no surface and no MCP server is configured: name a folder or a file with settings: callboard tools FOLDER"
     assert " ".join(call("tools").stdout.split()) == told
     assert told in call("tools", "excel").stderr
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
+from callboard.config import install_command
 from callboard.testing import Contact, Phone
 
 PEOPLE = [Contact(f"Person {number:02}") for number in range(30)]
@@ -221,7 +222,7 @@ def test_clickable_control_without_a_name_is_marked(person):
 
 def test_picture_without_pillow_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(RuntimeError, match=r"need Pillow: pip install 'callboard\[pictures\]'"):
+    with pytest.raises(RuntimeError, match=re.escape(f"need Pillow: {install_command('pictures')}")):
         Phone().picture()
 
 

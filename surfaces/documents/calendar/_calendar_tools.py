@@ -205,7 +205,7 @@ def _icalendar() -> Any:
     try:
         import icalendar
     except ImportError:
-        msg = "calendars need icalendar: pip install 'callboard[calendar]'"
+        msg = "calendars need icalendar, which comes with callboard[calendar]"
         raise ToolError(msg) from None
     return icalendar
 

@@ -28,7 +28,7 @@ def compiled(pattern: str, *, match_case: bool) -> Any:
     try:
         import re2
     except ImportError as error:
-        msg = "patterns need the package google-re2: pip install 'callboard[excel]'"
+        msg = "patterns need the package google-re2, which comes with callboard[excel]"
         raise ToolError(msg) from error
     options = re2.Options()
     options.case_sensitive, options.log_errors = match_case, False

@@ -23,7 +23,7 @@ def templates() -> Path:
     try:
         import pptx
     except ImportError as error:
-        msg = "python-pptx is not installed, and this needs it: pip install 'callboard[powerpoint]'"
+        msg = "python-pptx is not installed, and this needs it: it comes with callboard[powerpoint]"
         raise ToolError(msg) from error
     return Path(pptx.__file__).with_name("templates")
 

@@ -47,7 +47,7 @@ def parsed(source: bytes) -> Node:
     """
     bash_parser = parser()
     if bash_parser is None:
-        msg = "commands are not parsed here: pip install 'callboard[shell]'"
+        msg = "commands are not parsed here: that needs callboard[shell]"
         raise UnclearError(msg)
     if len(source) > LONGEST:
         msg = f"it has more than {LONGEST:,} bytes"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
 
-from callboard import EventName, Outcome, Settings, Task
+from callboard import EventName, Outcome, Settings, Supervisor, Task
+from callboard.config import install_command
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
-from callboard.models import named_models
+from callboard.models import named_models, unused_providers
 from callboard.models.live import _rate_limit
 from callboard.models.live._rate_limit import RateLimit
 from callboard.testing import MemoryServer, VirtualClock
@@ -387,24 +389,24 @@ def test_a_controls_name_is_escaped_in_a_schema_within_the_prompt(run, provider)
 
 
 @pytest.mark.parametrize(
-    ("kind", "package"),
+    ("kind", "command"),
     [
-        ("openai", "callboard[models]"),
-        ("ollama", "callboard[models]"),
-        ("anthropic", "callboard[anthropic]"),
-        ("google-cloud", "callboard[google]"),
-        ("groq", "pydantic-ai-slim[groq]"),
-        ("xai", "pydantic-ai-slim[xai]"),
+        ("openai", install_command("models")),
+        ("ollama", install_command("models")),
+        ("anthropic", install_command("anthropic")),
+        ("google-cloud", install_command("google")),
+        ("groq", "pip install 'pydantic-ai-slim[groq]'"),
+        ("xai", "pip install 'pydantic-ai-slim[xai]'"),
     ],
 )
-def test_missing_package_error_names_the_package_to_install(monkeypatch, kind, package):
+def test_missing_package_error_names_the_package_to_install(monkeypatch, kind, command):
     def absent(_):
         raise ImportError
 
     monkeypatch.setattr("pydantic_ai.providers.infer_provider_class", absent)
     with pytest.raises(SettingsError) as raised:
         named_models(Settings(models={"app": f"{kind}:x"}))
-    assert str(raised.value).endswith(f"a package is missing: pip install '{package}'")
+    assert str(raised.value).endswith(f"a package is missing: {command}")
 
 
 @pytest.mark.parametrize("settings", [{"kind": "anthropic"}, {}], ids=["by kind", "by name"])
@@ -412,7 +414,7 @@ def test_missing_package_error_names_the_extra_that_brings_all(monkeypatch, sett
     for module in ("pydantic_ai", "pydantic_ai.direct", "pydantic_ai.exceptions", "pydantic_ai.models"):
         monkeypatch.setitem(sys.modules, module, None)
     name = "mine" if settings else "anthropic"
-    with pytest.raises(SettingsError, match=r"pip install 'callboard\[anthropic\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_command("anthropic"))):
         named_models(Settings(models={"app": f"{name}:x"}, providers={name: settings}))
 
 
@@ -452,6 +454,51 @@ def test_a_model_that_can_not_be_made_is_a_matter_of_the_settings(monkeypatch, n
         named_models(Settings(models={"app": name}, providers=providers))
 
 
+def test_empty_key_counts_as_a_missing_one(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    for models in ({"app": "openai:gpt-5"}, {"app": "openai-chat:gpt-5"}):
+        with pytest.raises(SettingsError, match="set OPENAI_API_KEY, or providers"):
+            named_models(Settings(models=models))
+
+
+def test_variable_with_an_address_keeps_prompts_from_the_cloud(monkeypatch, provider):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv("CALLBOARD_PROVIDERS__OPENAI_CHAT__URL", provider.url)
+    model = named_models(Settings.load(models={"app": "openai-chat:gpt-5"}))[AgentKind.APP]
+    assert str(model._connection.provider.base_url).startswith(provider.url)
+
+
+@pytest.mark.parametrize(
+    ("models", "providers", "unused"),
+    [
+        ({"app": "local:x"}, {"local": {}, "lokal": {}}, ["lokal"]),
+        ({"app": "my_box:x"}, {"my-box": {}}, []),
+        ({"app": "local:x"}, {"local": {"fallbacks": ["spare:y"]}, "spare": {}}, []),
+        ({"app": "scripted:file.yaml"}, {"local": {}}, []),
+        ({}, {"local": {}}, []),
+    ],
+)
+def test_provider_that_no_model_is_of_is_unused(models, providers, unused):
+    providers = {name: {"url": "http://127.0.0.1:9/v1", **options} for name, options in providers.items()}
+    assert [name for name, _ in unused_providers(Settings(models=models, providers=providers))] == unused
+
+
+def test_unused_provider_is_a_warning_at_the_start(provider, tmp_path):
+    log, address = tmp_path / "events.log", {"url": provider.url}
+    settings = Settings(
+        models={"app": "local:x"}, providers={"local": address, "lokal": address}, log={"file": str(log)}
+    )
+    with Supervisor.start(settings, servers=[MemoryServer(MemoryServer.window())]) as supervisor:
+        (warning,) = supervisor.warnings
+    assert warning == (
+        "providers.lokal: no model of the settings is of this provider; they name local:x; did you mean 'local'?"
+    )
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [(line["level"], line["provider"]) for line in lines if line["event"] == "provider.unused"] == [
+        ("warning", "lokal")
+    ]
+
+
 def test_a_kind_of_provider_is_known_by_its_name(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     model = named_models(Settings(models={"app": "openai:gpt-5"}))[AgentKind.APP]
@@ -470,7 +517,7 @@ def test_a_list_price_is_known_for_a_known_model(monkeypatch, asks):
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pydantic_ai", None)
-    with pytest.raises(SettingsError, match=r"pip install 'callboard\[models\]'"):
+    with pytest.raises(SettingsError, match=re.escape(install_command("models"))):
         named_models(Settings(models={"app": "openai:gpt-5"}))
 
 

@@ -176,5 +176,5 @@ def test_lack_of_libreoffice_or_pdfium_gives_a_reason(monkeypatch: pytest.Monkey
     with pytest.raises(ToolError, match="LibreOffice is not installed"):
         compared_pages(b"", letter(), ".docx")
     monkeypatch.setattr(_compared_pages, "run_reader", lambda *_: ({"missing": "pypdfium2"}, b""))
-    with pytest.raises(ToolError, match=r"pip install 'callboard\[pdf\]'"):
+    with pytest.raises(ToolError, match=r"it comes with callboard\[pdf\]"):
         compared_pages(b"", pdf("white"), ".pdf")

@@ -117,5 +117,5 @@ def test_failed_recognition_stops_the_others(error: Exception) -> None:
     pages = ScannedPages({"recognition": "scans"}, pdf_of(["x"]), fail)
     assert pages.text_of(1) == ""
     assert not pages.is_scan(page_of(covered=1.0))
-    reason = "pytesseract is not installed: pip install 'callboard[ocr]'" if error.args == ("x",) else error.args[0]
+    reason = "pytesseract is not installed: it comes with callboard[ocr]" if error.args == ("x",) else error.args[0]
     assert pages.answer() == {"recognized": [], "not_recognized": f"page 1 was not recognized: {reason}"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.config import ShellSettings
+from callboard.config import ShellSettings, install_command
 from callboard.messages import Coverage, Effect, Hazard
 from callboard.surfaces.shell import ShellSurface
 
@@ -86,4 +86,4 @@ def test_a_rule_for_a_file_is_about_a_command_that_reads_its_folder(local):
 def test_the_parser_is_an_optional_need(tmp_path):
     options = {"shells": {"box": ShellSettings(cwd=tmp_path)}}
     need = next(need for need in ShellSurface.needs(options) if "tree_sitter" in need.what)
-    assert (need.met, need.optional, need.command) == (True, True, "pip install 'callboard[shell]'")
+    assert (need.met, need.optional, need.command) == (True, True, install_command("shell"))

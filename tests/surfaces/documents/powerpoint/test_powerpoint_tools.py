@@ -577,7 +577,7 @@ def test_protected_decks_are_only_read(deck: Path, call: Call) -> None:
 def test_only_charts_and_new_decks_need_python_pptx(deck: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pptx", None)
     assert call("add_slide", DECK, title="x", notes="y")["slides"] == 6
-    with pytest.raises(ToolError, match=r"python-pptx is not installed, .*: pip install 'callboard\[powerpoint\]'"):
+    with pytest.raises(ToolError, match=r"python-pptx is not installed, .*: it comes with callboard\[powerpoint\]"):
         call("insert_chart", DECK, control_id="slide-6", type="bar", header=["x", "y"], rows=[["a", 1]])
     with pytest.raises(ToolError, match="python-pptx is not installed"):
         call("create_document", path="new.pptx")

@@ -818,4 +818,4 @@ def test_without_the_parser_every_command_is_asked_about(place, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     found = judged(place, "ls")
     assert found.hazards == {UNKNOWN}
-    assert found.why == "commands are not parsed here: pip install 'callboard[shell]'"
+    assert found.why == "commands are not parsed here: that needs callboard[shell]"

@@ -1,0 +1,157 @@
+"""Validation errors of pydantic, in plain English.
+
+Neither its words nor the names of classes are shown.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages._texts import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_KEY = "[key]"
+"""The last part of the place of a wrong key."""
+_FORMS = {
+    "bool": "true or false",
+    "bytes": "text",
+    "date": "a date, such as 2030-12-31",
+    "datetime": "a date and time with its time zone, such as 2030-12-31T18:00:00+01:00",
+    "dict": "a mapping of keys to values",
+    "finite_number": "a finite number",
+    "float": "a number",
+    "frozen_set": "a list",
+    "int": "a whole number",
+    "list": "a list",
+    "mapping": "a mapping of keys to values",
+    "model": "a mapping of keys to values",
+    "path": "text",
+    "set": "a list",
+    "string": "text",
+    "time_delta": "a number of seconds",
+    "timezone": "a date and time with its time zone, such as 2030-12-31T18:00:00+01:00",
+    "tuple": "a list",
+}
+"""The expected forms, by the first words of the types of errors."""
+_BOUNDS = {
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} characters",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
+    "invalid_key": "a key must be text: put it in quotes",
+    "missing": "is missing",
+    "json_invalid": "is not valid JSON: {error}",
+}
+_LONGEST_PATTERN = 60
+"""The most characters of a pattern that helps a person."""
+_OF_UNION = re.compile(
+    r"(?:constrained-|function-|literal\[|tuple\[|list\[|dict\[|lax-or-strict\[|json-or-python\[|is-instance\[|union\[).*"
+    r"|str|int|float|bool"
+)
+"""The parts of an error's place that name a possible type of the value, and no key."""
+_PREFIXES = ("Value error, ", "Assertion failed, ")
+
+
+def plain_problems(problems: Iterable[Any], keys: Callable[[Sequence[Any]], Sequence[str]] = lambda _: ()) -> list[str]:
+    """Describe the errors of a validation, a line for each place.
+
+    Args:
+        problems: The items of `ValidationError.errors()`. Values are not shown, since they may be secrets.
+        keys: Lists the known keys at the place of an unknown one.
+    """
+    reasons: dict[str, list[str]] = {}
+    for problem in problems:
+        loc = [part for part in problem["loc"] if not (isinstance(part, str) and _OF_UNION.fullmatch(part))]
+        if loc[-1:] == [_KEY] and isinstance(problem["input"], str):
+            place, reason = loc[:-1], f"the key {_reason(problem)}"
+        elif loc[-1:] == [_KEY]:
+            place, reason = loc[:-2], f"the key {_key(problem['input'])}{_reason(problem)}"
+        elif problem["type"] == "extra_forbidden":
+            known = keys(loc)
+            hint = did_you_mean(str(loc[-1]), known, f"known: {', '.join(known)}" if known else "")
+            place, reason = loc, f"unknown key{hint}"
+        else:
+            place, reason = loc, _reason(problem)
+        reasons.setdefault(".".join(map(str, place)), []).append(reason)
+    return [": ".join(filter(None, (place, _either(texts)))) for place, texts in reasons.items()]
+
+
+def _either(reasons: Sequence[str]) -> str:
+    """Join the reasons why a value has none of its possible types."""
+    first, *others = dict.fromkeys(reasons)
+    return ", or ".join([first, *(reason.removeprefix("must be ") for reason in others)])
+
+
+def _key(key: object) -> str:
+    """Show a key that is not text.
+
+    YAML reads several words as true, and as false.
+    """
+    return "" if isinstance(key, bool) or key is None else f"{key} "
+
+
+def form_of(value: object) -> str:
+    """Describe a value by its form in a file, without showing it."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case dt.date():
+            return "a date"
+        case dict():
+            return "a mapping of keys to values"
+        case list() | tuple() | set():
+            return "a list"
+        case _:
+            return "another type"
+
+
+def _reason(problem: Any) -> str:
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind in {"literal_error", "enum"}:
+        return f"must be {context['expected']}"
+    if kind in {"string_too_short", "too_short"} and context["min_length"] == 1:
+        return "is empty"
+    if kind == "string_pattern_mismatch":
+        pattern = context["pattern"]
+        return "has the wrong form" + (f": it must match {pattern}" if len(pattern) <= _LONGEST_PATTERN else "")
+    if kind in _BOUNDS:
+        numbers = {name: f"{bound:,g}" if isinstance(bound, float) else bound for name, bound in context.items()}
+        return _BOUNDS[kind].format_map(numbers)
+    form = next((_FORMS[name] for name in _beginnings(kind) if name in _FORMS), None)
+    if form is not None:
+        return f"must be {form}{_advice(form, problem.get('input'))}"
+    text = str(problem["msg"])
+    for prefix in _PREFIXES:
+        text = text.removeprefix(prefix)
+    return text.replace("Input should", "it should", 1)
+
+
+def _advice(form: str, value: object) -> str:
+    """Say what to do about a value of another form."""
+    if form == "text" and isinstance(value, bool | int | float | dt.date):
+        return f", and is read as {form_of(value)}: put it in quotes"
+    if form == "text":
+        return f", not {form_of(value)}"
+    if form == "a list" and isinstance(value, str):
+        return ": put it in brackets, as in [one, two]"
+    return ""
+
+
+def _beginnings(kind: str) -> list[str]:
+    """List the beginnings of an error's type, the longest first."""
+    words = kind.split("_")
+    return ["_".join(words[:count]) for count in range(len(words), 0, -1)]
