@@ -79,8 +79,9 @@ def test_all_files_of_a_demo_are_shipped(name):
     assert files - shipped_data() == set()
 
 
-def test_all_pages_of_the_documentation_are_shipped():
-    assert {path for path in shipped_data() if path.parent == ROOT / "docs"} == set((ROOT / "docs").glob("*.md"))
+def test_all_pages_and_pictures_of_the_documentation_are_shipped():
+    pages = {path for path in (ROOT / "docs").iterdir() if path.suffix in {".md", ".png", ".svg"}}
+    assert {path for path in shipped_data() if path.parent == ROOT / "docs"} == pages
 
 
 @pytest.mark.parametrize("kind", ["host", "app", "mobile", "linux"])
