@@ -20,6 +20,7 @@ import tomllib
 from pathlib import Path
 
 import generate
+
 import site_links
 
 DOCS = Path(__file__).resolve().parent
@@ -39,7 +40,7 @@ _CDN = re.compile(r"https://(?:unpkg\.com|cdn\.jsdelivr\.net)/([\w@.-]+)[\w@./-]
 
 
 def scripts() -> Path:
-    """Return the folder of npm's packages, which are installed into the cache if need be."""
+    """Return the folder of npm's packages, installed if need be."""
     cache = Path(os.environ.get("CALLBOARD_CI_CACHE") or _CACHE)
     folder = cache / "-".join(("site", *SCRIPTS))
     packages = folder / "node_modules"
@@ -55,7 +56,7 @@ def scripts() -> Path:
 
 
 def local(text: str) -> str:
-    """Let links to the repository's pages and pictures lead to those of the site."""
+    """Turn links to the repository into links to the site."""
     for name, page in PAGES.items():
         text = text.replace(f"]({FILES}{name}", f"]({page}")
     text = re.sub(rf"\]\({re.escape(FILES)}docs/([\w-]+\.md)", r"](\1", text)
@@ -66,7 +67,7 @@ def local(text: str) -> str:
 
 
 def linked(page: str) -> str:
-    """Let each name in the tables of the public API lead to its description."""
+    """Link each name in the tables of the public API."""
     module = "callboard"
 
     def link(match: re.Match[str]) -> str:
@@ -81,7 +82,7 @@ def linked(page: str) -> str:
 
 
 def reference(part: str) -> str:
-    """Write the page of one public module, which mkdocstrings completes."""
+    """Write the page of one public module, for mkdocstrings."""
     module = "callboard" if part == "callboard" else f"callboard.{part}"
     names = "\n".join(f"::: {module}.{name}\n" for name in generate.API[part])
     return f"# {module}\n\n[All modules](../api.md#{module.replace('.', '')})\n\n{names}"
@@ -121,7 +122,7 @@ def top_packages() -> set[str]:
 
 
 def add_version(out: Path, version: str) -> None:
-    """List a version in the file that the theme's menu reads, and let the root lead to the newest."""
+    """Add a version to the theme's menu, as the newest."""
     path = out / "versions.json"
     versions = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     versions = [known for known in versions if known["version"] != version]
@@ -132,7 +133,10 @@ def add_version(out: Path, version: str) -> None:
 
 
 def make_local(site: Path) -> None:
-    """Let the theme load its scripts from the site; those of features that are off have no address at all."""
+    """Let the theme load its scripts from the site.
+
+    Those of features that are off get no address.
+    """
     vendored = {name.partition("@")[0] for name in SCRIPTS}
     for path in (*site.rglob("*.html"), *(site / "assets").rglob("*.js")):
         above = "../" * (len(path.relative_to(site).parts) - 1)
@@ -145,7 +149,7 @@ def make_local(site: Path) -> None:
 
 
 def build(out: Path, *, version: str = "", strict: bool = False) -> Path:
-    """Build the site into a folder, and return the folder of its start page."""
+    """Build the site, and return the folder of its start page."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         stage(folder, version)

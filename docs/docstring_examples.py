@@ -1,4 +1,7 @@
-"""Show the calls of docstrings as code: an extension of griffe, which reads the public API for the site."""
+"""Show the calls of docstrings as code, by an extension of griffe.
+
+griffe reads the public API for the site.
+"""
 # ruff: noqa: INP001 - imported by griffe
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import griffe
 
 
 class DocstringExamples(griffe.Extension):
-    """Read each section ``Example`` as calls, as griffe reads ``Examples``; it takes the singular for a note."""
+    """Read sections ``Example`` as ``Examples``: griffe takes the singular for a note."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of an object."""

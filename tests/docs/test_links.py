@@ -68,7 +68,7 @@ def test_links_of_the_readme_work_on_an_index_page():
 
 
 @every_installed_page
-def test_a_page_that_names_other_files_says_where_they_are(page):
+def test_a_page_that_names_other_files_links_to_the_repository(page):
     text = page.read_text(encoding="utf-8")
     named = re.findall(rf"(?<![\w/.])((?:{FOLDERS})/[\w./-]*\w)", re.sub(r"\]\([^)]*\)", "]", text))
     absent = [name for name in named if (ROOT / name).is_file() and ROOT / name not in INSTALLED]

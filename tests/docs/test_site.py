@@ -14,9 +14,8 @@ import pytest
 from generator import DOCS, GENERATE
 
 with mock.patch.object(sys, "path", [str(DOCS), *sys.path]), mock.patch.dict(sys.modules, {"generate": GENERATE}):
-    import site_links
-
     import build
+    import site_links
 
 START = '<a href="a.html#top">A</a>'
 PAGES = {"index.html": START, "a.html": '<h1 id="top">A</h1><a href="b.html">B</a>', "b.html": ""}
