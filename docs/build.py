@@ -30,7 +30,12 @@ FILES = f"{PROJECT['project']['urls']['Repository']}/blob/main/"
 RAW = f"{PROJECT['project']['urls']['Repository']}/raw/main/"
 SCRIPTS = {"mermaid@11.17.2": "dist/mermaid.min.js", "iframe-worker@1.0.4": "shim/index.js"}
 """npm's packages by name and version, and the file that pages load."""
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security-policy.md",
+}
 """Pages of the site from the root of the repository."""
 INDEX = "overview.md"
 """The page of the site for docs/README.md."""
@@ -62,8 +67,7 @@ def local(text: str) -> str:
     text = re.sub(rf"\]\({re.escape(FILES)}docs/([\w-]+\.md)", r"](\1", text)
     text = re.sub(rf"\]\({re.escape(RAW)}docs/([\w-]+\.(?:png|svg))", r"](\1", text)
     text = re.sub(r"\]\((?:docs/)?README\.md", f"]({INDEX}", text)
-    text = re.sub(r"\]\(docs/([\w-]+\.md)", r"](\1", text)
-    return text.replace("](CONTRIBUTING.md", "](contributing.md")
+    return re.sub(r"\]\(docs/([\w-]+\.md)", r"](\1", text)
 
 
 def linked(page: str) -> str:

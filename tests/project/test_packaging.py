@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import tomllib
 from importlib import metadata, resources
 from pathlib import Path
@@ -103,6 +104,18 @@ def test_no_folder_of_ours_lands_in_site_packages_under_its_bare_name():
 
 def test_the_installed_version_is_that_of_the_project():
     assert metadata.version("callboard") == PROJECT["project"]["version"]
+
+
+def test_the_newest_release_of_the_changelog_is_that_of_the_project():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.findall(r"^## \[(.+)\] - (?:\d{4}-\d\d-\d\d|not yet released)$", text, re.MULTILINE)
+    assert releases[0] == PROJECT["project"]["version"]
+    assert len(releases) == text.count("\n## ")
+
+
+def test_the_version_stands_in_one_place():
+    modules = [path for folder in folders() for path in folder.glob("*.py")]
+    assert [path for path in modules if "__version__" in path.read_text(encoding="utf-8")] == []
 
 
 def test_every_command_of_the_project_can_be_called():
