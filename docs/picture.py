@@ -35,7 +35,8 @@ EXAMPLE = DOCS.parent / "examples" / "sales_report"
 COLUMNS = 100
 _DPI = 110
 _MARGIN = 16
-_SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" role="img" xml:space="preserve">
+_SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" width="{width}" height="{total}"
+ role="img" xml:space="preserve">
 <title>A run of the example: the agents and the outcome</title>
 <rect width="100%" height="100%" rx="8" fill="#ffffff" stroke="#d0d0d0"/>
 {terminal}
