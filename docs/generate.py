@@ -399,9 +399,9 @@ def metrics() -> str:
     return table(["name", "kind", "labels", "meaning"], rows)
 
 
-def example(path: Path) -> str:
+def example(path: Path, language: str = "python") -> str:
     """Quote a program."""
-    return f"```python\n{path.read_text(encoding='utf-8')}```\n"
+    return f"```{language}\n{path.read_text(encoding='utf-8')}```\n"
 
 
 # Tasks
@@ -583,6 +583,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
     **{f"recipe.{path.stem}": functools.partial(example, path) for path in (PACKAGE / "examples/recipes").glob("*.py")},
+    "dockerfile": functools.partial(example, PACKAGE / "examples/docker/Dockerfile", "dockerfile"),
     **document_tools.PARTS,
     **{
         f"fields.{model.__name__}": functools.partial(fields, model)

@@ -1,13 +1,13 @@
-"""Draw the README's picture, docs/picture.svg: ``python docs/picture.py``.
+"""Draw the README's pictures, docs/picture.svg and docs/workbook.png: ``python docs/picture.py``.
 
-It runs the example, and shows the terminal's output beside the workbook that the agents made.
-LibreOffice, ``pdftoppm`` (of Poppler) and ``callboard[pictures]`` draw the workbook.
+It runs the example. One picture shows the terminal's output, the other the workbook that the agents made, with its
+grid, rows and columns, as a spreadsheet program shows it. The workbook is drawn by LibreOffice and
+``callboard[pdf,pictures]``.
 """
 # ruff: noqa: INP001, TID253 - a script, which needs an extra
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import io
 import shutil
@@ -16,7 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import openpyxl
+import pypdfium2
 import yaml
+from openpyxl.worksheet.properties import PageSetupProperties
 from PIL import Image, ImageChops
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
@@ -31,13 +34,12 @@ DOCS = Path(__file__).resolve().parent
 EXAMPLE = DOCS.parent / "examples" / "sales_report"
 COLUMNS = 100
 _DPI = 110
-_PDF = 'pdf:calc_pdf_Export:{"SinglePageSheets":{"type":"boolean","value":"true"}}'
 _MARGIN = 16
-_SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" role="img" xml:space="preserve">
-<title>A run of the example: the agents, the outcome, and the workbook with its chart</title>
+_SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" width="{width}" height="{total}"
+ role="img" xml:space="preserve">
+<title>A run of the example: the agents and the outcome</title>
 <rect width="100%" height="100%" rx="8" fill="#ffffff" stroke="#d0d0d0"/>
 {terminal}
-<image x="{x}" y="{y}" width="{shown_width}" height="{shown_height}" href="data:image/png;base64,{png}"/>
 </svg>
 """
 _TERMINAL = """<style>
@@ -74,33 +76,34 @@ def run(folder: Path, console: Console) -> Path:
 
 
 def drawn(workbook: Path, folder: Path) -> Image.Image:
-    """Draw the first sheet of a workbook, without margins."""
+    """Draw a workbook's first sheet with its grid, without margins."""
+    copy = folder / workbook.name
+    book = openpyxl.load_workbook(workbook)
+    sheet = book.active
+    sheet.print_options.gridLines = sheet.print_options.headings = True
+    sheet.page_setup.orientation = "landscape"
+    sheet.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
+    book.save(copy)
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
-    convert = ["soffice", profile, "--headless", "--convert-to", _PDF, "--outdir", folder, workbook]
+    convert = ["soffice", profile, "--headless", "--convert-to", "pdf", "--outdir", folder, copy]
     subprocess.run(convert, check=True, capture_output=True)
-    page = ["pdftoppm", "-png", "-r", str(_DPI), "-singlefile", folder / f"{workbook.stem}.pdf", folder / "page"]
-    subprocess.run(page, check=True)
-    image = Image.open(folder / "page.png").convert("RGB")
+    with pypdfium2.PdfDocument(copy.with_suffix(".pdf")) as pages:
+        image = pages[0].render(scale=_DPI / 72).to_pil().convert("RGB")
     empty = Image.new("RGB", image.size, "white")
     return image.crop(ImageChops.difference(image, empty).getbbox())
 
 
-def picture() -> str:
-    """Run the example, and give the picture as SVG."""
+def main() -> None:
+    """Run the example, and draw both pictures."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), highlight=False, markup=False, emoji=False)
     with tempfile.TemporaryDirectory() as name:
         page = drawn(run(Path(name), console), Path(name))
+    page.quantize(64).save(DOCS / "workbook.png", optimize=True)
     lines = len(console.export_text(clear=False).splitlines())
     terminal = console.export_svg(theme=DEFAULT_TERMINAL_THEME, code_format=_TERMINAL, unique_id="run")
-    file = io.BytesIO()
-    page.quantize(64).save(file, "PNG", optimize=True)
-    width, top = round(COLUMNS * 12.2) + 2 * _MARGIN, round(lines * 24.4) + 3 * _MARGIN
-    across = width - 4 * _MARGIN
-    height = page.height * across // page.width
-    places = {"x": 2 * _MARGIN, "y": top, "shown_width": across, "shown_height": height}
-    png = base64.b64encode(file.getvalue()).decode()
-    return _SVG.format(width=width, total=top + height + 2 * _MARGIN, terminal=terminal, png=png, **places)
+    width, height = round(COLUMNS * 12.2) + 2 * _MARGIN, round(lines * 24.4) + 2 * _MARGIN
+    (DOCS / "picture.svg").write_text(_SVG.format(width=width, total=height, terminal=terminal), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    (DOCS / "picture.svg").write_text(picture(), encoding="utf-8")
+    main()

@@ -31,7 +31,7 @@ def script(monkeypatch, tmp_path):
 
 def test_script_takes_the_pictures_of_the_documents(script, tmp_path):
     script.main()
-    names = {path.name for path in SCRIPT.parent.glob("*.png")}
+    names = {path.name for path in SCRIPT.parent.glob("console_*.png")}
     assert {path.name for path in tmp_path.glob("*.png")} == names
     for name in names:
         with Image.open(tmp_path / name) as picture, Image.open(SCRIPT.parent / name) as stored:

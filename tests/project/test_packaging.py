@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import tomllib
 from importlib import metadata, resources
 from pathlib import Path
@@ -79,8 +80,9 @@ def test_all_files_of_a_demo_are_shipped(name):
     assert files - shipped_data() == set()
 
 
-def test_all_pages_of_the_documentation_are_shipped():
-    assert {path for path in shipped_data() if path.parent == ROOT / "docs"} == set((ROOT / "docs").glob("*.md"))
+def test_all_pages_and_pictures_of_the_documentation_are_shipped():
+    pages = {path for path in (ROOT / "docs").iterdir() if path.suffix in {".md", ".png", ".svg"}}
+    assert {path for path in shipped_data() if path.parent == ROOT / "docs"} == pages
 
 
 @pytest.mark.parametrize("kind", ["host", "app", "mobile", "linux"])
@@ -102,6 +104,18 @@ def test_no_folder_of_ours_lands_in_site_packages_under_its_bare_name():
 
 def test_the_installed_version_is_that_of_the_project():
     assert metadata.version("callboard") == PROJECT["project"]["version"]
+
+
+def test_the_newest_release_of_the_changelog_is_that_of_the_project():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.findall(r"^## \[(.+)\] - (?:\d{4}-\d\d-\d\d|not yet released)$", text, re.MULTILINE)
+    assert releases[0] == PROJECT["project"]["version"]
+    assert len(releases) == text.count("\n## ")
+
+
+def test_the_version_stands_in_one_place():
+    modules = [path for folder in folders() for path in folder.glob("*.py")]
+    assert [path for path in modules if "__version__" in path.read_text(encoding="utf-8")] == []
 
 
 def test_every_command_of_the_project_can_be_called():
