@@ -1,7 +1,6 @@
 """A task's history for people, read from a journal.
 
-It has the requests, decisions, actions and answers, in order, in the words of all displays. Reports of a task for other
-programs are here, too.
+It has the requests, decisions, actions and answers, in order, in the words of all displays.
 """
 
 from __future__ import annotations
@@ -39,32 +38,13 @@ if TYPE_CHECKING:
     )
     from callboard.history._phrases import agent_label, numbered, on_machine, plain, ranges
     from callboard.history._task_history import Entry, Reply, TaskHistory, history_of
-    from callboard.history._task_reports import (
-        NOTICE,
-        PART_CHARACTERS,
-        OtherTexts,
-        RequestKind,
-        ResultPart,
-        TaskReport,
-        kind_of_request,
-        report_end,
-        report_open,
-        report_whole,
-        shown_whole,
-    )
 
 __all__ = [
-    "NOTICE",
-    "PART_CHARACTERS",
     "Entry",
     "Line",
     "MemberTimes",
-    "OtherTexts",
     "Reply",
-    "RequestKind",
-    "ResultPart",
     "TaskHistory",
-    "TaskReport",
     "Tone",
     "agent_label",
     "asked",
@@ -78,7 +58,6 @@ __all__ = [
     "failed_checks",
     "history_of",
     "judged_event",
-    "kind_of_request",
     "lines_of",
     "lines_of_reply",
     "lines_of_result",
@@ -89,10 +68,6 @@ __all__ = [
     "probe_words",
     "proposals",
     "ranges",
-    "report_end",
-    "report_open",
-    "report_whole",
-    "shown_whole",
     "status_words",
     "step_checks",
     "step_words",
@@ -146,19 +121,6 @@ _HOMES = {
         "Reply",
         "TaskHistory",
         "history_of",
-    ),
-    "callboard.history._task_reports": (
-        "NOTICE",
-        "PART_CHARACTERS",
-        "OtherTexts",
-        "RequestKind",
-        "ResultPart",
-        "TaskReport",
-        "kind_of_request",
-        "report_end",
-        "report_open",
-        "report_whole",
-        "shown_whole",
     ),
 }
 

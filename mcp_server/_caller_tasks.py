@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel
 
-from callboard.actors.commands import Secrets
-from callboard.config import matches
-from callboard.history import (
+from callboard.actors.client import (
     PART_CHARACTERS,
     OtherTexts,
     ResultPart,
@@ -22,6 +20,8 @@ from callboard.history import (
     report_open,
     report_whole,
 )
+from callboard.actors.commands import Secrets
+from callboard.config import matches
 from callboard.journal import JournalReader, TaskFilter
 from callboard.mcp_server._callers import LABEL
 from callboard.mcp_server._orders import RefusedOrderError, id_of, is_same, task_of
@@ -156,9 +156,9 @@ class CallerTasks:
             return self.supervisor.submit(task)
 
     def _known(self, caller: Caller, order: Order) -> TaskHandle | None:
-        """Return the task of an order's key, over or not; None for a new key.
+        """Return the task of an order's key; None for a new key.
 
-        Nothing else is checked: since then, rights may have changed, and documents and targets may be gone.
+        It may be over. Nothing else is checked: rights may have changed, and documents and targets may be gone.
 
         Raises:
             RefusedOrderError: If its arguments are others.

@@ -11,7 +11,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
 
-from callboard.history import NOTICE, TaskReport, kind_of_request, shown_whole
+from callboard.actors.client import NOTICE, TaskReport, kind_of_request, shown_whole
 from callboard.mcp_server._caller_tasks import CallerTasks, name_of
 from callboard.messages import AnswerRefusedError, ApprovalRequest, NotWaitingError
 

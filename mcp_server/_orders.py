@@ -99,7 +99,7 @@ def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[
 
 
 def id_of(order: Order, caller: Caller) -> str:
-    """Return the id of an order's task; the same key has the same."""
+    """Return the id of an order's task, made of its key."""
     if order.key is None:
         return f"mcp-{caller.name}-{uuid.uuid4().hex[:16]}"
     return f"mcp-{caller.name}-{hashlib.sha256(order.key.encode()).hexdigest()[:32]}"

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import InputRequiredResult, ToolAnnotations
 from pydantic import Field, JsonValue, ValidationError
 
-from callboard.history import TaskReport
+from callboard.actors.client import TaskReport
 from callboard.mcp_server._caller_tasks import CallerTasks, OwnTaskPage, TargetPage
 from callboard.mcp_server._orders import Order, RefusedOrderError
 from callboard.messages import CallboardError

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from callboard.actors.client import TaskHandle
-    from callboard.history import TaskReport
+    from callboard.actors.client import TaskHandle, TaskReport
     from callboard.mcp_server._caller_tasks import CallerTasks
     from callboard.mcp_server._callers import Caller
     from callboard.mcp_server._elicited_answers import ElicitedAnswers

@@ -8,8 +8,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
+from callboard.actors.client import kind_of_request
 from callboard.config import Settings
-from callboard.history import kind_of_request, numbered, plain
+from callboard.history import numbered, plain
 from callboard.messages import EventName, Outcome, agent_kind
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import EXIT_CODES, fail, warn
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.history import RequestKind
+    from callboard.actors.client import RequestKind
     from callboard.messages import ApprovalRequest, Event, Question
 
 _TICK = 0.1
@@ -76,9 +77,8 @@ class ServingPeople(TerminalPeople):
         self._kinds = kinds
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         supervisor.subscribe(self._events.put)
-        status = supervisor.status()
-        for task_id in {request.task_id for request in [*status.approvals, *status.questions]}:
-            self.look(task_id)
+        for handle in supervisor.pending():
+            self.look(handle.task_id)
 
     def look(self, task_id: str) -> None:
         """Load the requests that are open now."""

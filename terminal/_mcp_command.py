@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.history import RequestKind
+    from callboard.actors.client import RequestKind
 
 _TICK = 0.1
 _DECIDED: frozenset[RequestKind] = frozenset({"approval", "doubt", "limit"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callboard import EventName, Outcome
+from callboard.actors.client import kind_of_request
 from callboard.fleet import MemoryEngine
-from callboard.history import kind_of_request
 from callboard.testing import MemoryServer
 from support import ASK, FINISH, PATIENCE, append, lone, wait_for
 

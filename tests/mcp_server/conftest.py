@@ -55,7 +55,7 @@ def desk(begin: Callable[..., Supervisor]) -> Callable[..., Desk]:
 
 @pytest.fixture
 def desk_in_doubt(desk: Callable[..., Desk]) -> Iterator[Callable[..., tuple[Desk, str, Held]]]:
-    """Restart a server whose first process ended in the middle of ann's task."""
+    """Restart a server that ended in the middle of ann's task."""
     stuck: list[Held] = []
 
     def restarted(callers: dict[str, Any], app: Any) -> tuple[Desk, str, Held]:

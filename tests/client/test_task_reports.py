@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.history._task_reports import kind_of_request
+from callboard.actors.client._task_reports import kind_of_request
 from callboard.messages import AskedQuestion, Limit, Question
 
 
