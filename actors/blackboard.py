@@ -280,10 +280,10 @@ class Blackboard(ScheduledActor):
 def _answer(request: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:
     """Describe a person's answer to all agents.
 
-    It is empty for questions about an action in doubt or about a limit, which concern one agent only.
+    It is empty for questions about an action in doubt, a limit or a machine, which concern one agent only.
     """
     match request, reply:
-        case Question(in_doubt="", limit=None, questions=questions), Answer(texts=texts):
+        case Question(in_doubt="", machine_away="", limit=None, questions=questions), Answer(texts=texts):
             return "; ".join(
                 f"to {question.text!r}: {text!r}" for question, text in zip(questions, texts, strict=False)
             )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import hashlib
 import hmac
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -21,21 +19,22 @@ from starlette.staticfiles import StaticFiles
 
 from callboard.config import HostLog, current_language, text
 from callboard.console._event_feed import event_feed
-from callboard.console._guard import SIGN_IN_PATH, Guard, cookies_of, mounted_at, person_of
+from callboard.console._guard import SIGN_IN_PATH, Guard, cookies_of, mounted_at
 from callboard.console._pages import STATIC, Pages, number_in
 from callboard.console._sign_in import SESSION_SECONDS, SignIns, key_beside
 from callboard.console._task_view import UNREADABLE
 from callboard.messages import CallboardError, NotWaitingError, SettingsError, UnknownTaskError
+from callboard.network import json_body, person_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
     from pathlib import Path
 
     from starlette.requests import Request
 
     from callboard.config import Language
-    from callboard.console._guard import Person
     from callboard.console._sign_in import SignIn
+    from callboard.network import Person
     from callboard.supervisor import Supervisor
 
 _log = HostLog()
@@ -227,7 +226,7 @@ class _Console:
         person: str | None = self._user
         if self._person is not None:
             person = await person_of(self._person, request)
-        elif not self._sessions.use_link(str((await _body(request)).get("link", ""))):
+        elif not self._sessions.use_link(str((await json_body(request, _MOST_BODY, _BODY_SECONDS)).get("link", ""))):
             person = None
         if not person:
             return PlainTextResponse(text("sign_in_used"), 401)
@@ -286,7 +285,7 @@ class _Console:
     async def _rulings(self, request: Request) -> Response:
         """Return the verdicts of other rules on the actions of a task."""
         _session(request)
-        rules = str((await _body(request)).get("rules", ""))
+        rules = str((await json_body(request, _MOST_BODY, _BODY_SECONDS)).get("rules", ""))
         return await _rendered(functools.partial(self._pages.rulings, request.path_params["task_id"], rules))
 
     async def _change(self, request: Request) -> Response:
@@ -308,7 +307,8 @@ class _Console:
 
     async def _answer(self, request: Request) -> Response:
         """Answer a request in the name of the person signed in."""
-        session, supervisor, fields = _session(request), self._working_supervisor(), await _body(request)
+        session, supervisor = _session(request), self._working_supervisor()
+        fields = await json_body(request, _MOST_BODY, _BODY_SECONDS)
         request_id = request.path_params["request_id"]
 
         def apply() -> None:
@@ -356,27 +356,3 @@ def _session(request: Request) -> SignIn:
     if session is None:
         raise HTTPException(401, text("sign_in_first"))
     return session
-
-
-async def _body(request: Request) -> Mapping[str, Any]:
-    """Return the JSON object that a request has.
-
-    Raises:
-        HTTPException: If it has none, or too much.
-    """
-    body = b""
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > _MOST_BODY:
-                    raise HTTPException(413)
-    except TimeoutError as error:
-        raise HTTPException(408) from error
-    try:
-        fields = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400) from error
-    if not isinstance(fields, dict):
-        raise HTTPException(400)
-    return fields

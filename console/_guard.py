@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -12,17 +11,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from callboard.config import speaking, text
-from callboard.network import AGENTS_PROXY
+from callboard.network import AGENTS_PROXY, is_same_origin, person_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from callboard.config import Language
     from callboard.console._sign_in import SignIns
-
-    Person = Callable[[Request], str | Awaitable[str | None] | None]
+    from callboard.network import Person
 
 TOKEN_HEADER = "x-callboard-token"  # noqa: S105 - the name of a header
 SIGN_IN_PATH = "/session"
@@ -92,7 +90,7 @@ class Guard:
             return PlainTextResponse(text("wrong_address"), 421)
         if AGENTS_PROXY in headers.get("via", ""):
             return PlainTextResponse(text("agents_refused"), 403)
-        if scope["method"] not in _READING and not _is_same_origin(headers, host):
+        if scope["method"] not in _READING and not is_same_origin(headers):
             return PlainTextResponse(text("other_origin"), 403)
         path = _path_inside(scope)
         if path in _OPEN_PATHS or path.startswith("/static/"):
@@ -117,12 +115,6 @@ class Guard:
             return PlainTextResponse(text("sign_in_needed"), 401)
         scope["callboard_session"] = session
         return None
-
-
-async def person_of(person: Person, request: Request) -> str | None:
-    """Return who is signed in to the program that mounts the console."""
-    name = person(request)
-    return await name if inspect.isawaitable(name) else name
 
 
 def mounted_at(scope: Scope) -> str:
@@ -150,11 +142,3 @@ def cookies_of(headers: Headers, name: str) -> Iterator[str]:
         key, _, value = part.strip().partition("=")
         if key == name:
             yield value
-
-
-def _is_same_origin(headers: Headers, host: str) -> bool:
-    """Return whether a request comes from a page of this address."""
-    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if site is not None and site != "same-origin":
-        return False
-    return bool(host) and origin is not None and origin.lower() in {f"http://{host}".lower(), f"https://{host}".lower()}

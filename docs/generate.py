@@ -426,7 +426,7 @@ def public_module(part: str) -> types.ModuleType:
     return importlib.import_module("callboard" if part == "callboard" else f"callboard.{part}")
 
 
-_LISTED = ("callboard", "answers", "console", "errors", "kinds", "observe", "surface", "testing")
+_LISTED = ("callboard", "agui", "answers", "console", "errors", "kinds", "observe", "surface", "testing")
 API = {
     **{part: tuple(public_module(part).__all__) for part in _LISTED},
     "events": tuple(name for name, value in vars(callboard.events).items() if isinstance(value, type)),

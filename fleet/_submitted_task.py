@@ -148,6 +148,7 @@ def away_question(task: SubmittedTask, assign: Assign) -> Question:
         token=assign.token,
         address=assign.address,
         questions=(AskedQuestion(text=text, choices=(WAIT, GIVE_UP)),),
+        machine_away=task.machine,
     )
 
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel
 
-from callboard.actors.commands import Secrets
-from callboard.config import matches
-from callboard.journal import JournalReader, TaskFilter
-from callboard.mcp_server._callers import LABEL
-from callboard.mcp_server._orders import RefusedOrderError, task_of
-from callboard.mcp_server._task_reports import (
+from callboard.actors.client import (
     PART_CHARACTERS,
     OtherTexts,
     ResultPart,
     TaskReport,
-    kind_of,
+    kind_of_request,
     report_end,
     report_open,
     report_whole,
 )
+from callboard.actors.commands import Secrets
+from callboard.config import matches
+from callboard.journal import JournalReader, TaskFilter
+from callboard.mcp_server._callers import LABEL
+from callboard.mcp_server._orders import RefusedOrderError, id_of, is_same, task_of
 from callboard.messages import EventName, SettingsError, UnknownTaskError, one_line, visible
 
 if TYPE_CHECKING:
@@ -144,14 +144,36 @@ class CallerTasks:
         return await asyncio.to_thread(self._submit, caller, order)
 
     def _submit(self, caller: Caller, order: Order) -> TaskHandle:
-        task = task_of(order, caller, self.supervisor.settings, self._own_targets(caller))
         with self._submitting:
-            open_tasks = [handle.task for handle in self.supervisor.pending() if _is_of(handle, caller)]
-            is_known = task.key is not None and task.key in {open_task.key for open_task in open_tasks}
-            if len(open_tasks) >= caller.rights.tasks and not is_known:
-                msg = f"{len(open_tasks)} of your tasks are not over, which is the most: wait for one, or cancel one"
+            known_handle = self._known(caller, order)
+            if known_handle is not None:
+                return known_handle
+            task = task_of(order, caller, self.supervisor.settings, self._own_targets(caller))
+            count = sum(_is_of(handle, caller) for handle in self.supervisor.pending())
+            if count >= caller.rights.tasks:
+                msg = f"{count} of your tasks are not over, which is the most: wait for one, or cancel one"
                 raise RefusedOrderError(msg)
             return self.supervisor.submit(task)
+
+    def _known(self, caller: Caller, order: Order) -> TaskHandle | None:
+        """Return the task of an order's key; None for a new key.
+
+        It may be over. Nothing else is checked: rights may have changed, and documents and targets may be gone.
+
+        Raises:
+            RefusedOrderError: If its arguments are others.
+        """
+        if order.key is None:
+            return None
+        try:
+            handle: TaskHandle = self.supervisor.handle(id_of(order, caller))
+        except UnknownTaskError:
+            return None
+        redactor = self._secrets.redactor("")  # the journal has the arguments without secrets
+        if not is_same(redactor.redact(order), redactor.redact(handle.task), self._own_targets(caller)):
+            msg = f"the key {visible(order.key)!r} was used before, with other arguments: give each request its own"
+            raise RefusedOrderError(msg)
+        return handle
 
     async def find(self, caller: Caller, task_id: str) -> TaskHandle:
         """Return the handle of a caller's task.
@@ -231,7 +253,7 @@ class CallerTasks:
 
     async def _asks(self, handle: TaskHandle) -> bool:
         requests = await self.requests(handle)
-        return any(request.id not in self._reported or kind_of(request) == "question" for request in requests)
+        return any(request.id not in self._reported or kind_of_request(request) == "question" for request in requests)
 
     async def answer(self, caller: Caller, handle: TaskHandle, question_id: str, texts: Sequence[str]) -> None:
         """Answer an agent's question.
@@ -244,8 +266,8 @@ class CallerTasks:
         if request is None:
             msg = f"no question {visible(question_id)!r} of this task is open"
             raise RefusedOrderError(msg)
-        if kind_of(request) != "question":
-            msg = f"this is a request for a person ({kind_of(request)}): {self._people}"
+        if kind_of_request(request) != "question":
+            msg = f"this is a request for a person ({kind_of_request(request)}): {self._people}"
             raise RefusedOrderError(msg)
         await asyncio.to_thread(handle.answer, question_id, *texts, by=name_of(caller))
 

@@ -11,8 +11,8 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
 
+from callboard.actors.client import NOTICE, TaskReport, kind_of_request, shown_whole
 from callboard.mcp_server._caller_tasks import CallerTasks, name_of
-from callboard.mcp_server._task_reports import NOTICE, TaskReport, kind_of, shown_whole
 from callboard.messages import AnswerRefusedError, ApprovalRequest, NotWaitingError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class ElicitedAnswers:
         return [
             (request, text)
             for request in await self._tasks.requests(handle)
-            if kind_of(request) in {"approval", "doubt"} and request.id not in self._left
+            if kind_of_request(request) in {"approval", "doubt"} and request.id not in self._left
             if (text := shown_whole(request)) is not None
         ]
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from callboard.config import matches, narrower
 from callboard.mcp_server._callers import LABEL
-from callboard.messages import Task, check_schema, did_you_mean, patterns_of, plain_problems, visible
+from callboard.messages import Check, Task, check_schema, did_you_mean, patterns_of, plain_problems, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from callboard.config import Settings
     from callboard.mcp_server._callers import Caller
-    from callboard.messages import Check, Target
     from callboard.messages import Reading as CheckReading
+    from callboard.messages import Target
 
 _REQUEST_CHARACTERS = 20_000
 _MOST_DOCUMENTS = 50
@@ -74,7 +75,7 @@ def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[
             raise RefusedOrderError(msg)
     _check_schema(order)
     fields: dict[str, Any] = {
-        "id": f"mcp-{caller.name}-{uuid.uuid4().hex[:16]}",
+        "id": id_of(order, caller),
         "request": _request(order),
         "key": None if order.key is None else f"mcp:{caller.name}:{order.key}",
         "target": _target(order, caller, own_targets),
@@ -97,6 +98,29 @@ def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[
     return task
 
 
+def id_of(order: Order, caller: Caller) -> str:
+    """Return the id of an order's task, made of its key."""
+    if order.key is None:
+        return f"mcp-{caller.name}-{uuid.uuid4().hex[:16]}"
+    return f"mcp-{caller.name}-{hashlib.sha256(order.key.encode()).hexdigest()[:32]}"
+
+
+def is_same(order: Order, task: Task, targets: Sequence[Target]) -> bool:
+    """Return whether an order has the arguments of an earlier task.
+
+    Another name of its target is no other argument, and neither is that of a target that is gone.
+    """
+    try:
+        checks = TypeAdapter(tuple[Check, ...]).validate_python(order.checks)
+    except ValidationError:
+        return False
+    ids = {target.id for target in targets if order.target in _names_of(target)}
+    return (order.target is None or not ids or task.target in ids) and (
+        (_request(order), checks, order.output_schema, order.may_change, order.dry_run)
+        == (task.request, task.checks, task.output_schema, task.may_change, task.dry_run)
+    )
+
+
 def _request(order: Order) -> str:
     if not order.documents or (len(order.documents) == 1 and order.documents[0] == order.target):
         return order.request
@@ -109,21 +133,30 @@ def _target(order: Order, caller: Caller, own_targets: Sequence[Target]) -> str 
     Raises:
         RefusedOrderError: If the target is not the caller's, or it must name one.
     """
-    offers_all = "*" in caller.rights.targets
     name = order.target
-    if name is None and not offers_all and len(order.documents) == 1:
+    if name is None and not _has_all(caller) and len(order.documents) == 1:
         name = order.documents[0]
     if name is None:
-        if not offers_all:
+        if not _has_all(caller):
             msg = f"name one target: {caller.name} has the targets {_listed(own_targets)}"
             raise RefusedOrderError(msg)
         return None
     for target in own_targets:
-        if name in {target.id, target.name, target.address}:
+        if name in _names_of(target):
             return target.id
     hint = did_you_mean(name, [target.id for target in own_targets], f"there are: {_listed(own_targets)}")
     msg = f"there is no target {visible(name)!r}{hint}"
     raise RefusedOrderError(msg)
+
+
+def _has_all(caller: Caller) -> bool:
+    """Return whether a caller has all targets."""
+    return "*" in caller.rights.targets
+
+
+def _names_of(target: Target) -> tuple[str, str, str]:
+    """Return the names by which a caller may name a target."""
+    return target.id, target.name, target.address
 
 
 def _listed(targets: Sequence[Target]) -> str:
@@ -200,8 +233,8 @@ def _refusal(reading: CheckReading, caller: Caller, own_targets: Sequence[Target
     form = reading.form
     if form in {"program", "command"}:
         return f"`{form}` runs something, which a caller's checks may not"
-    known_names = {name for target in own_targets for name in (target.id, target.name, target.address)}
-    if "*" in caller.rights.targets:
+    known_names = {name for target in own_targets for name in _names_of(target)}
+    if _has_all(caller):
         return "" if form != "tool" or reading.target in known_names else "`tool` needs a `target` of the caller's"
     if form in _DOCUMENT_FORMS:
         value = getattr(reading, form)

@@ -11,9 +11,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import InputRequiredResult, ToolAnnotations
 from pydantic import Field, JsonValue, ValidationError
 
+from callboard.actors.client import TaskReport
 from callboard.mcp_server._caller_tasks import CallerTasks, OwnTaskPage, TargetPage
 from callboard.mcp_server._orders import Order, RefusedOrderError
-from callboard.mcp_server._task_reports import TaskReport
 from callboard.messages import CallboardError, plain_problems
 
 if TYPE_CHECKING:

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from callboard.actors.client import TaskHandle
+    from callboard.actors.client import TaskHandle, TaskReport
     from callboard.mcp_server._caller_tasks import CallerTasks
     from callboard.mcp_server._callers import Caller
     from callboard.mcp_server._elicited_answers import ElicitedAnswers
-    from callboard.mcp_server._task_reports import TaskReport
 
 TASKS = "io.modelcontextprotocol/tasks"
 _VERSIONS = frozenset({"2026-07-28"})

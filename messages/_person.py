@@ -56,6 +56,9 @@ class Question(Message):
     """The limit that a person may raise; None for a model's own question."""
     in_doubt: str = ""
     """The action that may have been done before a crash; empty for any other question."""
+    machine_away: str = ""
+    """The machine that is away, and may have done its work in part; `any` if none is there for work of any machine.
+    Empty for any other question."""
     usage: Usage = Field(default_factory=Usage)
     """At the limit of a budget: the usage of the step that was interrupted to ask."""
     sent_back: bool = False

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from callboard.network._context_proxy import ContextProxy
     from callboard.network._loopback_server import LOOPBACK, LoopbackServer, listening
     from callboard.network._network_proxy import NetworkProxy, ProxyAccess, ProxyLimits
+    from callboard.network._web_requests import Person, is_same_origin, json_body, person_of
 
 __all__ = [
     "AGENTS_PROXY",
@@ -27,12 +28,16 @@ __all__ = [
     "LoopbackServer",
     "NetworkProxy",
     "NetworkRules",
+    "Person",
     "ProxyAccess",
     "ProxyCredentials",
     "ProxyLimits",
     "Refusal",
     "canonical_host",
+    "is_same_origin",
+    "json_body",
     "listening",
+    "person_of",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package's
@@ -42,5 +47,6 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this pack
             "callboard.network._context_proxy": ("ContextProxy",),
             "callboard.network._loopback_server": ("LOOPBACK", "LoopbackServer", "listening"),
             "callboard.network._network_proxy": ("NetworkProxy", "ProxyAccess", "ProxyLimits"),
+            "callboard.network._web_requests": ("Person", "is_same_origin", "json_body", "person_of"),
         },
     )

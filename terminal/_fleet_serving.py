@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
+from callboard.actors.client import kind_of_request
 from callboard.config import Settings
 from callboard.history import numbered, plain
 from callboard.messages import EventName, Outcome, agent_kind
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.messages import Event
+    from callboard.actors.client import RequestKind
+    from callboard.messages import ApprovalRequest, Event, Question
 
 _TICK = 0.1
-_APPROVALS = {
+_REQUESTS = {
     EventName.APPROVAL_REQUESTED,
     EventName.APPROVAL_ANSWERED,
+    EventName.QUESTION_ASKED,
+    EventName.QUESTION_ANSWERED,
     EventName.TASK_CANCELLING,
     EventName.TASK_ENDED,
 }
@@ -59,31 +63,36 @@ class ServeSignals(Interrupts):
 
 
 class ServingPeople(TerminalPeople):
-    """Asks a person at the terminal for approvals of this machine's tasks.
+    """Asks a person at the terminal for decisions about this machine's tasks.
 
-    Questions are the submitter's.
+    Questions of agents are the submitter's.
     """
 
-    def __init__(self, console: Console, supervisor: Supervisor) -> None:
+    def __init__(
+        self, console: Console, supervisor: Supervisor, kinds: frozenset[RequestKind] = frozenset({"approval"})
+    ) -> None:
+        """Create it; `kinds` are the kinds of requests that are asked here."""
         super().__init__((), console, Attendance())
         self._supervisor = supervisor
+        self._kinds = kinds
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         supervisor.subscribe(self._events.put)
-        for request in supervisor.status().approvals:
-            self.look(request.task_id)
+        for handle in supervisor.pending():
+            self.look(handle.task_id)
 
     def look(self, task_id: str) -> None:
-        """Load the approvals that are open now."""
+        """Load the requests that are open now."""
         handle = self._handles.setdefault(task_id, self._supervisor.handle(task_id))
-        for request in handle.approvals():
-            if request.id not in self._answered:
+        requests: list[ApprovalRequest | Question] = [*handle.approvals(), *handle.questions()]
+        for request in requests:
+            if request.id not in self._answered and kind_of_request(request) in self._kinds:
                 self._open.setdefault(request.id, request)
 
     def poll(self) -> None:
-        """Show the next approval, or submit the typed verdict."""
+        """Show the next request, or submit the typed answer."""
         while not self._events.empty():
             event = self._events.get()
-            if event.name in _APPROVALS:
+            if event.name in _REQUESTS:
                 self.see(event)
             if event.name is EventName.TASK_ENDED:
                 self._handles.pop(event.task_id, None)

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from callboard.actors.client import RequestKind
+
 _TICK = 0.1
+_DECIDED: frozenset[RequestKind] = frozenset({"approval", "doubt", "limit"})
+"""The kinds of requests that a person decides, and no caller."""
 _NO_CONSOLE = "no console is open, so the operator of this server has to start it again with one"
 
 
@@ -99,7 +103,7 @@ def _serve_stdio(supervisor: Supervisor, caller: str | None, people: str) -> Non
 def _serve_http(console: Console, supervisor: Supervisor, port: int | None, people: str) -> None:
     """Serve over HTTP until Ctrl-C.
 
-    In a terminal, approvals are asked there, too.
+    In a terminal, approvals, actions in doubt and limits are asked there, too.
     """
     from callboard.mcp_server import HttpTaskServer
 
@@ -107,7 +111,7 @@ def _serve_http(console: Console, supervisor: Supervisor, port: int | None, peop
     server.start()
     try:
         console.print(f"callers reach Callboard at {plain(server.url)}; Ctrl-C ends it", soft_wrap=True)
-        asked = ServingPeople(console, supervisor) if sys.stdin.isatty() else None
+        asked = ServingPeople(console, supervisor, _DECIDED) if sys.stdin.isatty() else None
         with Interrupts() as interrupts:
             while not interrupts.requested:
                 time.sleep(_TICK)

@@ -43,6 +43,8 @@ class OpenQuestion(Part):
     """The limit that a person may raise; nothing for a model's own question."""
     in_doubt: str = ""
     """The action that may have been done before a crash; empty for any other question."""
+    machine_away: str = ""
+    """The machine that is away; empty for any other question."""
 
 
 class ClosedRequest(Part):

@@ -28,6 +28,7 @@ WORD = re.compile(r"[A-Za-z']+")
 SHORT = (
     "*.py",
     "actors/**/*.py",
+    "agui/*.py",
     "benchmarks/**/*.py",
     "config/*.py",
     "console/*.py",

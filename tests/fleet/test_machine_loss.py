@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard import EventName, Outcome
+from callboard.actors.client import kind_of_request
 from callboard.fleet import MemoryEngine
 from callboard.testing import MemoryServer
 from support import ASK, FINISH, PATIENCE, append, lone, wait_for
@@ -64,6 +65,7 @@ def test_person_says_whether_to_wait(fleet, until, answer):
     until(handle, EventName.QUESTION_ASKED)
     (question,) = handle.questions()
     assert question.questions[0].choices == ("wait", "give up")
+    assert kind_of_request(question) == "doubt"  # no caller decides about work that may be done in part
     handle.answer(question.id, answer)
     if answer == "give up":
         assert handle.result(PATIENCE).outcome is Outcome.FAILED

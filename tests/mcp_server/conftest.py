@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from held_surface import Held
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -17,7 +19,9 @@ from callboard import Supervisor
 from callboard.mcp_server import HttpTaskServer, hash_of, new_token
 from callboard.mcp_server._caller_tasks import CallerTasks
 from callboard.mcp_server._callers import Callers
+from callboard.mcp_server._orders import Order
 from callboard.mcp_server._task_service import task_server
+from support import PATIENCE, wait_for
 
 PEOPLE = "at the front desk"
 
@@ -47,6 +51,30 @@ def desk(begin: Callable[..., Supervisor]) -> Callable[..., Desk]:
         return Desk(supervisor, Callers(supervisor.settings.mcp_server), CallerTasks(supervisor, PEOPLE))
 
     return opened
+
+
+@pytest.fixture
+def desk_in_doubt(desk: Callable[..., Desk]) -> Iterator[Callable[..., tuple[Desk, str, Held]]]:
+    """Restart a server that ended in the middle of ann's task."""
+    stuck: list[Held] = []
+
+    def restarted(callers: dict[str, Any], app: Any) -> tuple[Desk, str, Held]:
+        held, after = Held([], "after"), Held([], "")
+        after.effects = held.effects
+        stuck.append(held)
+        first = desk(callers, app=app, servers=[held])
+        ann = first.callers.named("ann")
+        order = Order(request="stamp it", target="memo:one", key="k")
+        handle = asyncio.run(first.tasks.submit(ann, order))
+        assert held.reached.wait(PATIENCE)
+        first.supervisor.stop(timeout=0.1)
+        second = desk(callers, app=app, servers=[after])
+        assert wait_for(second.supervisor.handle(handle.task_id).questions)
+        return second, handle.task_id, after
+
+    yield restarted
+    for held in stuck:
+        held.go.set()
 
 
 @pytest.fixture

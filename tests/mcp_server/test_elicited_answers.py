@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -108,3 +109,50 @@ async def test_an_answer_without_a_form_approves_nothing(desk, callers):
             "wait_for_task", {"task_id": task_id, "wait_seconds": 0}, input_responses={request_id: ACCEPT}
         )
     assert [request.id for request in opened.supervisor.status().approvals] == [request_id]
+
+
+STAMP = [{"Status": "CONTINUE", "Function": "stamp"}, FINISH]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_person_settles_a_doubt_by_a_form(desk_in_doubt, mode):
+    opened, task_id, held = desk_in_doubt(PERSON, STAMP)
+    forms = []
+    answer = ElicitResult(action="accept", content={"answer": "it was done"})
+
+    async def waited():
+        async with opened.client("ann", mode=mode, elicitation_callback=person(forms, answer)) as client:
+            return (
+                await client.call_tool("wait_for_task", {"task_id": task_id, "wait_seconds": 50})
+            ).structured_content
+
+    report = asyncio.run(waited())
+    assert (report["outcome"], len(held.effects)) == ("finished", 1)
+    assert "can't tell whether an action was done" in forms[0].message
+    assert forms[0].requested_schema["properties"]["answer"]["enum"] == ["it was done", "it was not done", "stop"]
+
+
+@pytest.mark.parametrize(
+    ("callers", "answer"),
+    [
+        (PERSON, ElicitResult(action="decline")),
+        (PERSON, ElicitResult(action="cancel")),
+        (PERSON, ElicitResult(action="accept", content={"answer": "yes, trust me"})),
+        ({"ann": {}}, ElicitResult(action="accept", content={"answer": "it was done"})),
+    ],
+    ids=["decline", "cancel", "no-choice", "no-right"],
+)
+def test_a_doubt_stays_open_without_a_fitting_answer(desk_in_doubt, callers, answer):
+    opened, task_id, held = desk_in_doubt(callers, STAMP)
+
+    async def waited():
+        async with opened.client("ann", elicitation_callback=person([], answer, answer)) as client:
+            waited = await client.call_tool("wait_for_task", {"task_id": task_id, "wait_seconds": 1})
+            request_id = waited.structured_content["waiting_for"][0]["id"]
+            guess = {"task_id": task_id, "question_id": request_id, "answers": ["it was done"]}
+            assert (await client.call_tool("answer_question", guess)).is_error
+            return waited.structured_content
+
+    report = asyncio.run(waited())
+    assert [entry["kind"] for entry in report["waiting_for"]] == ["doubt"]
+    assert (len(held.effects), len(opened.supervisor.status().questions)) == (1, 1)

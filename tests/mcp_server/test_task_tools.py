@@ -190,6 +190,31 @@ async def test_a_caller_has_a_number_of_open_tasks(desk):
     assert again["task_id"] == first["task_id"]
 
 
+async def test_key_of_an_ended_task_is_that_task_in_any_case(desk, workspace):
+    """Open tasks are at their limit, the document is gone, and the operator has changed the rights."""
+    run = {"request": "read it", "documents": ["prices.csv"], "target": "prices.csv", "key": "1"}
+    given = {"documents": {"workspace": workspace}, "app": lambda request: FINISH if "read" in request.request else ASK}
+    opened = desk({"ann": {"tasks": 1}}, **given)
+    async with opened.client("ann") as client:
+        first = await call(client, "run_task", **run)
+        assert first["outcome"] == "finished"
+        opened.supervisor.stop()
+    (workspace / "prices.csv").unlink()
+    opened = desk({"ann": {"tasks": 1, "budget": {"steps": 3}, "targets": ["sub/*"]}}, **given)
+    async with opened.client("ann") as client:
+        other = {"request": "ask", "target": "sub/costs.csv"}
+        await call(client, "run_task", **other, key="2", wait_seconds=0)
+        assert "1 of your tasks are not over" in await refused(client, "run_task", **other, key="3")
+        assert (await call(client, "run_task", **run))["task_id"] == first["task_id"]
+        for change in (
+            {"request": "ask"},
+            {"dry_run": True},
+            {"target": "sub/costs.csv"},
+            {"checks": [{"cells": "x"}]},
+        ):
+            assert "was used before" in await refused(client, "run_task", **(run | change))
+
+
 async def test_rights_of_a_caller_narrow_its_tasks(desk):
     rights = {"policy": [{"verdict": "deny", "tool": "append"}], "budget": {"steps": 2}, "limits": {"steps": 10_000}}
     opened = desk({"ann": rights}, app=lambda _: append("x"))

@@ -41,7 +41,7 @@ LAYERS = [
     {"fleet"},
     {"assembly"},
     {"supervisor"},
-    {"console", "mcp_server"},
+    {"agui", "console", "mcp_server"},
     {"public"},
     {"terminal"},
     {"command line"},

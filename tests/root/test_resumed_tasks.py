@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from held_surface import Held
 
 from callboard import EventName, Outcome, Task, tool
 from callboard.actors.commands import TargetLookup
@@ -318,30 +319,6 @@ def test_plan_continues_with_the_next_round(stage):
     result = stage.begin(host=[FINISH] * 3).handle("t").result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.FINISHED, 3)
     assert stage.calls == [("host", 2), ("host", 3)]
-
-
-class Held(MemoryServer):
-    """A window with a tool that stops in the middle: before or after it has done its effect."""
-
-    def __init__(self, effects, where):
-        super().__init__(self.window())
-        self.effects, self.where = effects, where
-        self.reached, self.go = threading.Event(), threading.Event()
-
-    @tool(effect=Effect.ONCE)
-    def stamp(self, target: str) -> str:
-        """Do something that can't be seen."""
-        if self.where == "before":
-            self._hang()
-        self.effects.append((target, "stamp", "stamp"))
-        if self.where == "after":
-            self._hang()
-        return "done"
-
-    def _hang(self):
-        if not self.go.is_set():
-            self.reached.set()
-            self.go.wait(HELD)
 
 
 STAMP = {"Status": "CONTINUE", "Function": "stamp"}

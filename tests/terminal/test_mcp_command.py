@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -42,6 +43,11 @@ def line_with(process, word):
     raise AssertionError(word)
 
 
+async def told(client, tool, **arguments):
+    """Call a tool, and give its report."""
+    return (await client.call_tool(tool, {**arguments, "wait_seconds": 50})).structured_content
+
+
 async def test_http_serves_until_ctrl_c_and_links_the_console(folder):
     token = new_token()
     with (folder / "callboard.yaml").open("a") as file:
@@ -58,6 +64,34 @@ async def test_http_serves_until_ctrl_c_and_links_the_console(folder):
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (0, ""), errors
+
+
+async def test_limits_are_decided_at_the_terminal_of_the_command(folder):
+    token = new_token()
+    with (folder / "callboard.yaml").open("a") as file:
+        callers = {"ann": {"token": hash_of(token)}}
+        yaml.safe_dump({"mcp_server": {"callers": callers}, "budget": {"at_limit": "ask", "task": {"steps": 1}}}, file)
+    keys, side = pytest.importorskip("pty").openpty()
+    with (
+        os.fdopen(keys, "wb", buffering=0) as keyboard,
+        started(folder, "--http", "--port", "0", "--no-console", stdin=side) as process,
+    ):
+        os.close(side)
+        url = re.search(r"http://\S+/mcp", line_with(process, "callers reach"))[0]
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            report = await told(client, "run_task", request="Extract the sales table")
+            while report["outcome"] is None:
+                (entry,) = report["waiting_for"]
+                assert (entry["kind"], "in the terminal of callboard mcp" in entry["answered_by"]) == ("limit", True)
+                line_with(process, "Go on")
+                keyboard.write(f"{entry['choices'][0][1]}\n".encode())
+                report = await told(client, "wait_for_task", task_id=report["task_id"])
+        assert report["outcome"] == "out_of_budget"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
 
 
 def test_stdio_ends_by_sigterm_without_output(folder):
