@@ -7,6 +7,7 @@ from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import Recording, record
 from callboard.routines._routine_file import load_routine
 from callboard.routines._screen import dialogs_of, window_of
+from callboard.routines._stop_rule import looked_at, stop_reason
 from callboard.routines._submission import with_routine
 from callboard.routines._task_routines import TaskRoutines
 from callboard.routines._tool_check import tool_problems
@@ -21,8 +22,10 @@ __all__ = [
     "expected_of",
     "held_controls",
     "load_routine",
+    "looked_at",
     "record",
     "recorded_control",
+    "stop_reason",
     "tool_problems",
     "window_of",
     "with_routine",
