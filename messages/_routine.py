@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from callboard.messages._agent_status import AgentStatus
 from callboard.messages._base import AnySequence, KindName, Seconds, Value
+from callboard.messages._command import Hazard
 from callboard.messages._documented_fields import DocumentedFields
 
 ParameterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,39}$")]
@@ -83,6 +84,8 @@ class RoutineAction(DocumentedFields, Value):
     """The place in `controls` of the control that it acts on, from 0; null if it acts on none."""
     expect: ExpectedResult | None = None
     """The expected form of its result; null for any."""
+    hazards: Annotated[tuple[Hazard, ...], AnySequence] = ()
+    """The hazards that the policy saw when it was recorded. No repair of the routine that brings others is promoted."""
 
 
 class RoutineAssignment(DocumentedFields, Value):

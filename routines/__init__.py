@@ -5,6 +5,7 @@ from callboard.routines._follower import RoutineFollower
 from callboard.routines._guard import held_controls, recorded_control
 from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import Recording, record
+from callboard.routines._repair import RoutineProposal, propose
 from callboard.routines._routine_file import load_routine
 from callboard.routines._screen import dialogs_of, window_of
 from callboard.routines._stop_rule import looked_at, stop_reason
@@ -15,6 +16,7 @@ from callboard.routines._tool_check import tool_problems
 __all__ = [
     "Recording",
     "RoutineFollower",
+    "RoutineProposal",
     "TaskRoutines",
     "check_result",
     "dialogs_of",
@@ -23,6 +25,7 @@ __all__ = [
     "held_controls",
     "load_routine",
     "looked_at",
+    "propose",
     "record",
     "recorded_control",
     "stop_reason",

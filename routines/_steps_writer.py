@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.messages import RecordedControl
+    from callboard.routines._followed_part import FollowedPart
+    from callboard.routines._journaled_task import JournaledStep
     from callboard.routines._origins import Origins
     from callboard.routines._parameter_values import ParameterValues
     from callboard.routines._step_draft import ActionDraft, StepDraft
@@ -93,10 +95,11 @@ class StepsWriter:
         self._literals: set[str] = set()
         self._shapes = [draft.shape for draft in drafts]
 
-    def entries(self) -> tuple[RoutineStep | RoutineLoop, ...]:
-        """Return all steps and loops."""
-        entries: list[RoutineStep | RoutineLoop] = []
-        start = 0
+    def entries(self, followed: FollowedPart, kept: Sequence[JournaledStep]) -> tuple[RoutineStep | RoutineLoop, ...]:
+        """Return all steps and loops, after those that stay as they are written."""
+        entries: list[RoutineStep | RoutineLoop] = list(followed.entries)
+        start, self._numbers = followed.among(kept)
+        self._count, self._literals = followed.size, followed.literals
         while start < len(self._drafts):
             found = self._loop_at(start)
             if found is None:
@@ -139,7 +142,7 @@ class StepsWriter:
 
     @staticmethod
     def _numbered(origin: Origin, repeat: _Repeat) -> Iterator[str]:
-        if origin.subtask:
+        if origin.subtask or origin.step < 0:
             yield origin.path
         elif origin.step in repeat.numbers and origin.step < repeat.draft.index:
             yield f"steps.{repeat.numbers[origin.step]}.{origin.path}"
@@ -254,7 +257,10 @@ class _Values:
             self._sources |= sources if len(sources) == 1 else set()
         arguments = {key: self.write(values[key], key, own[key]) for key in draft.arguments}
         self._sources = set()
-        return RoutineAction(tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect)
+        hazards = tuple(sorted({hazard for action in drafts for hazard in action.hazards}))
+        return RoutineAction(
+            tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect, hazards=hazards
+        )
 
     def write(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None = None) -> JsonValue:
         """Write one value: a reference that holds for all items, or the value itself.
