@@ -377,6 +377,7 @@ class Assembly:
             toolbox=self.toolbox,
             models=self.task_models,
             path_of=self.settings.path,
+            routine_misses=self.settings.routines.misses,
             journal=self.journal,
             broken=self.broken,
             secrets=self.secrets,

@@ -442,6 +442,17 @@ Delay = Annotated[Seconds, Field(ge=0, le=threading.TIMEOUT_MAX, allow_inf_nan=F
 """A time that a clock can wait, in seconds; may be 0."""
 
 
+class RoutineSettings(Section):
+    """Stop rules of routines, and the promotion of their repairs."""
+
+    misses: int = Field(default=3, ge=0, le=1_000)
+    """The most runs in a row in which a routine may miss a step; after one more it is refused, with the reason, until
+    it is edited or a repair is promoted. They are counted in the journal. 0: it is never refused."""
+    promote_after: int = Field(default=0, ge=0, le=100)
+    """The number of verified runs with the same repair after which `callboard run` promotes it without a person. A
+    repair that brings new places or texts is never promoted so. 0: only a person promotes repairs."""
+
+
 class SupervisionSettings(Section):
     """Restarts of crashed agents, and hang detection."""
 

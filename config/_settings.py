@@ -42,6 +42,7 @@ from callboard.config._sections import (
     Models,
     ObserveSettings,
     Prompts,
+    RoutineSettings,
     ShellSettings,
     SupervisionSettings,
     SurfaceName,
@@ -167,6 +168,8 @@ class Settings(DocumentedFields, BaseSettings):
     """Traces and metrics for monitoring."""
     journal: JournalSettings = JournalSettings()
     """The journal, which survives the process."""
+    routines: RoutineSettings = RoutineSettings()
+    """Stop rules of routines, and the promotion of their repairs."""
     fleet: FleetSettings = FleetSettings()
     """Other machines that do subtasks, and whose subtasks this one does."""
     supervision: SupervisionSettings = SupervisionSettings()

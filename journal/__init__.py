@@ -11,6 +11,7 @@ from callboard.journal._lock import JournalHolder
 from callboard.journal._memory_journal import MemoryJournal
 from callboard.journal._pictures import without_pictures
 from callboard.journal._reader import JournalReader
+from callboard.journal._routine_runs import RoutineRun
 from callboard.journal._row import Row
 from callboard.journal._task_list import TaskCount, TaskFilter, TaskLine, TaskPage
 from callboard.journal._undo_versions import Versions
@@ -23,6 +24,7 @@ __all__ = [
     "JournalHolder",
     "JournalReader",
     "MemoryJournal",
+    "RoutineRun",
     "Row",
     "TaskCount",
     "TaskFilter",

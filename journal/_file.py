@@ -16,6 +16,7 @@ from callboard.journal._migrations import migrate
 from callboard.journal._observed_time import MARK_SECONDS, ObservedTime
 from callboard.journal._pictures import Pictures, sync_folder
 from callboard.journal._retention import Retention
+from callboard.journal._routine_runs import routine_runs
 from callboard.journal._row_encoding import (
     INSERT,
     events_after,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from callboard.journal._routine_runs import RoutineRun
     from callboard.journal._row import Row
     from callboard.messages import Seconds, Timestamp
 
@@ -281,6 +283,11 @@ class JournalFile:
         """
         messages = self._messages(_RESULT, task_id)
         return next((message for message in messages if isinstance(message, TaskResult)), None)
+
+    def routine_runs(self, name: str, limit: int) -> tuple[RoutineRun, ...]:
+        """List the latest ended tasks that repeated a routine, newest first."""
+        with journal_errors(self.path, "read"):
+            return routine_runs(self._connection, name, limit=limit)
 
     def tasks_since(self, at: float) -> Iterator[tuple[Task, TaskResult | None]]:
         """Read the tasks that were not over at a time, in order.

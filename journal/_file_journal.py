@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from callboard.journal._file import JournalFile
+    from callboard.journal._routine_runs import RoutineRun
     from callboard.journal._row import Row
     from callboard.messages import Event, Seconds, TaskResult, Timestamp
 
@@ -180,6 +181,11 @@ class FileJournal(Journal):
         """Read an ended task on the journal's thread."""
         ending: tuple[Task, TaskResult] | None = self._ask(lambda file: _ended(file, task_id))
         return ending
+
+    def routine_runs(self, name: str, limit: int) -> tuple[RoutineRun, ...]:
+        """List the runs of a routine on the journal's thread."""
+        runs: tuple[RoutineRun, ...] = self._ask(lambda file: file.routine_runs(name, limit))
+        return runs
 
     def conversation(self, session: str) -> tuple[str, ...]:
         """List a conversation's tasks on the journal's thread."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from callboard.journal._artifacts import Artifacts
+    from callboard.journal._routine_runs import RoutineRun
     from callboard.journal._row import Row
     from callboard.journal._undo_versions import Versions
     from callboard.messages import Seconds, Task, TaskResult
@@ -22,7 +23,7 @@ _T = TypeVar("_T")
 class Journal(ABC):
     """An ordered, write-ahead log of rows. Thread-safe.
 
-    Only `keep_now`, `find`, `ended`, `conversation` and `close` may block.
+    Only `keep_now`, `find`, `ended`, `routine_runs`, `conversation` and `close` may block.
 
     Messages to agents are published by `on_durable`, after their row is durable (write-ahead). `on_durable` is called
     in the order of the rows, so every agent receives its messages in the order of the journal.
@@ -104,6 +105,10 @@ class Journal(ABC):
 
         None if the task is unknown or has not ended.
         """
+
+    @abstractmethod
+    def routine_runs(self, name: str, limit: int) -> tuple[RoutineRun, ...]:
+        """List the latest ended tasks that repeated a routine, newest first. May block."""
 
     @abstractmethod
     def conversation(self, session: str) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from callboard.journal._artifacts import Artifacts
 from callboard.journal._journal import Journal
-from callboard.messages import Task, TaskResult
+from callboard.journal._routine_runs import RoutineRun
+from callboard.messages import Routine, Task, TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -94,6 +95,17 @@ class MemoryJournal(Journal):
         with self._lock:
             result = self._results.get(task_id)
             return (self._tasks[task_id], result) if result is not None else None
+
+    def routine_runs(self, name: str, limit: int) -> tuple[RoutineRun, ...]:
+        """List the latest ended tasks of this process that repeated a routine, newest first."""
+        with self._lock:
+            results = [(self._tasks[task_id], result) for task_id, result in self._results.items()]
+        runs = [
+            RoutineRun.of(task, result)
+            for task, result in results
+            if isinstance(task.routine, Routine) and task.routine.routine == name
+        ]
+        return tuple(reversed(runs[-limit:]))
 
     def conversation(self, session: str) -> tuple[str, ...]:
         """Return no task: the root's own copy is the only one."""

@@ -15,6 +15,7 @@ from callboard.journal._failures import beside, journal_errors, located
 from callboard.journal._lock import holder_of
 from callboard.journal._migrations import MIGRATIONS, tables_in
 from callboard.journal._pictures import PictureDigests, Pictures
+from callboard.journal._routine_runs import routine_runs
 from callboard.journal._row_encoding import events_after, events_in, row_of, rows_of, unchanged
 from callboard.journal._sqlite import check_open, connect_reading
 from callboard.journal._task_list import ALL_TASKS, TaskList
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from callboard.journal._lock import JournalHolder
+    from callboard.journal._routine_runs import RoutineRun
     from callboard.journal._row import Row
     from callboard.journal._task_list import TaskCount, TaskFilter, TaskLine, TaskPage
     from callboard.messages import Outcome
@@ -145,6 +147,17 @@ class JournalReader:
         """Count all tasks by their outcome; None stands for unfinished tasks."""
         with self._tasks() as tasks:
             return tasks.outcomes()
+
+    def routine_runs(self, name: str, *, before: int | None = None, limit: int = 1_000) -> tuple[RoutineRun, ...]:
+        """List the newest ended tasks that repeated a routine, newest first.
+
+        Args:
+            name: The routine's name.
+            before: The `RoutineRun.number` of the last run of the list before.
+            limit: The maximum number of runs.
+        """
+        with journal_errors(self.path, "read"):
+            return routine_runs(self._connection, name, before=before, limit=limit)
 
     def rows(self, task_id: str, *, events: bool = True) -> Iterator[Row]:
         """Read the rows of a task, in order.

@@ -73,6 +73,8 @@ class Usage(DocumentedFields, Value):
     """Calls to a model, repairs included."""
     replayed: int = Field(default=0, ge=0)
     """Answers that a routine gave in place of a model. They are no calls."""
+    missed: int = Field(default=0, ge=0)
+    """Answers for which a routine could not be repeated, because a guard did not hold."""
     input_tokens: int = Field(default=0, ge=0)
     """Tokens of prompts."""
     output_tokens: int = Field(default=0, ge=0)

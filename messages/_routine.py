@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from callboard.messages._agent_status import AgentStatus
 from callboard.messages._base import AnySequence, KindName, Seconds, Value
+from callboard.messages._command import Hazard
 from callboard.messages._documented_fields import DocumentedFields
 
 ParameterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,39}$")]
 """The name of a routine's parameter: letters, digits and ``_ -``, at most 40; it does not begin with a digit."""
 RoutineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 """The name of a routine: letters, digits and ``_ . -``, at most 100."""
+
+_DIGITS = 16
+"""The number of characters of a digest."""
 
 RESERVED_PARAMETERS = frozenset({"controls", "item", "steps", "subtasks", "secret"})
 """The first parts of the references that are no parameters."""
@@ -79,6 +84,8 @@ class RoutineAction(DocumentedFields, Value):
     """The place in `controls` of the control that it acts on, from 0; null if it acts on none."""
     expect: ExpectedResult | None = None
     """The expected form of its result; null for any."""
+    hazards: Annotated[tuple[Hazard, ...], AnySequence] = ()
+    """The hazards that the policy saw when it was recorded. No repair of the routine that brings others is promoted."""
 
 
 class RoutineAssignment(DocumentedFields, Value):
@@ -212,6 +219,14 @@ class Routine(DocumentedFields, Value):
     """The checks of each run, beside those of its task; parameters may be part of them."""
     recorded: RecordedRun = RecordedRun()
     """The run that it was recorded from, to compare others with."""
+    proposal_for: str = ""
+    """The digest of the routine that it is to replace, in a proposed change of one; empty in a routine."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of its content; an edited routine has another one."""
+        content = self.model_dump_json(exclude_defaults=True, exclude={"proposal_for"})
+        return hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

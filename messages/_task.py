@@ -218,6 +218,9 @@ class Task(DocumentedFields, Message):
     does not hold, the models of the agents go on. A follow-up has none."""
     parameters: dict[ParameterName, JsonValue] = Field(default_factory=dict)
     """The values of the routine's parameters, by name."""
+    routine_file: str = ""
+    """The file that the routine was read from, as an absolute path; submission sets it. A repair of the routine is
+    proposed beside it."""
     strict_routine: bool = False
     """Whether the task fails at the first step whose guard does not hold, in place of asking a model or a person."""
     session: TaskId | None = None
@@ -341,8 +344,8 @@ class Task(DocumentedFields, Message):
         if self.session is not None and self.target is not None:
             msg = "a follow-up continues with a HostAgent, so it can't have a target"
             raise ValueError(msg)
-        if self.routine is None and (self.parameters or self.strict_routine):
-            msg = "`parameters` and `strict_routine` belong to a routine: name one in `routine`"
+        if self.routine is None and (self.parameters or self.strict_routine or self.routine_file):
+            msg = "`parameters`, `strict_routine` and `routine_file` belong to a routine: name one in `routine`"
             raise ValueError(msg)
         if self.routine is not None and (self.plan or self.session is not None):
             msg = "a routine has its own subtasks: leave out `plan` and `session`"

@@ -5,16 +5,19 @@ from callboard.routines._expected import check_result, expected_of
 from callboard.routines._follower import RoutineFollower
 from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import RoutineRecording, record
+from callboard.routines._repair import RoutineProposal, propose
 from callboard.routines._routine_file import load_routine
 from callboard.routines._routine_model import RoutineModel
 from callboard.routines._routine_task import with_routine
 from callboard.routines._screen import dialogs_of, window_of
+from callboard.routines._stop_rule import looked_at, stop_reason
 from callboard.routines._task_routines import TaskRoutines
 from callboard.routines._tool_check import tool_problems
 
 __all__ = [
     "RoutineFollower",
     "RoutineModel",
+    "RoutineProposal",
     "RoutineRecording",
     "TaskRoutines",
     "check_result",
@@ -23,8 +26,11 @@ __all__ = [
     "expected_of",
     "held_controls",
     "load_routine",
+    "looked_at",
+    "propose",
     "record",
     "recorded_control",
+    "stop_reason",
     "tool_problems",
     "window_of",
     "with_routine",

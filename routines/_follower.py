@@ -140,7 +140,9 @@ class RoutineFollower:
     def _check_subtasks(self, placed: PlacedStep, request: ModelRequest) -> None:
         """Leave the routine if a subtask that a step handed over did not finish."""
         for part in placed.step.assign:
-            results = [done for done in request.subtasks if self._index(done.number, done.request) == part.subtask - 1]
+            results = [
+                done for done in request.subtasks if self.index_of(done.number, done.request) == part.subtask - 1
+            ]
             if results and results[-1].outcome is not Outcome.FINISHED:
                 why = "; ".join(cause.reason for cause in results[-1].causes[:1])
                 found = f"it {results[-1].outcome.value.replace('_', ' ')}{why and f': {why}'}"
@@ -150,14 +152,14 @@ class RoutineFollower:
         """Return the steps of the agent that asks."""
         if request.is_host:
             return self.routine.host
-        index = self._index(number_of(request.run_id), request.request)
+        index = self.index_of(number_of(request.run_id), request.request)
         subtask = None if index is None else self.routine.subtasks[index]
         target = "" if request.target is None else request.target.id
         if subtask is None or resolve(subtask.target, self.parameters) != target:
             raise _LeftError(1, "a subtask of the routine", f"{request.request!r} on {target!r}")
         return subtask.steps
 
-    def _index(self, number: int, request: str) -> int | None:
+    def index_of(self, number: int, request: str) -> int | None:
         """Return the place of a subtask in the routine: that of its number, else that of its request."""
         requests = [resolve(subtask.request, self.parameters) for subtask in self.routine.subtasks]
         if not self.routine.host:
@@ -168,8 +170,8 @@ class RoutineFollower:
 
     def _tree(self, request: ModelRequest) -> dict[str, Any]:
         """Return the values that references stand for, but for those of a step."""
-        indices = [(self._index(done.number, done.request), done) for done in request.subtasks]
-        subtasks = {str(index + 1): _outcome(done) for index, done in indices if index is not None}
+        indices = [(self.index_of(done.number, done.request), done) for done in request.subtasks]
+        subtasks = {str(index + 1): outcome_of(done) for index, done in indices if index is not None}
         return {**self.parameters, "subtasks": subtasks, "steps": {}}
 
     def _content(self, request: ModelRequest, placed: PlacedStep, tree: dict[str, Any]) -> dict[str, Any]:
@@ -247,7 +249,8 @@ def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None
             raise _LeftError(placed.number, f"the recorded form of the result of {action.tool}", difference)
 
 
-def _outcome(done: SubtaskResult) -> dict[str, Any]:
+def outcome_of(done: SubtaskResult) -> dict[str, Any]:
+    """Return the parts of a subtask's result that references may lead into."""
     return done.model_dump(mode="json", include={"outcome", "output", "comment", "artifacts", "made", "changed"})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from callboard.messages import (
     REMOTE,
@@ -14,6 +14,9 @@ from callboard.messages import (
     Assign,
     AssignGroup,
     CommandResult,
+    Event,
+    EventName,
+    Hazard,
     Outcome,
     Question,
     ResultStatus,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from callboard.journal import Row
+    from callboard.messages import RoutineMiss
 
 
 @dataclass
@@ -74,7 +78,15 @@ class JournaledTask:
     left_out: list[JournaledRun]
     """The subtasks that did not finish."""
     answers: list[tuple[str, str]]
-    """Each question that a person answered, with the answer."""
+    """Each question that a person answered, with the answer; those about a routine are left out."""
+    misses: dict[str, RoutineMiss] = field(default_factory=dict)
+    """The first step of a routine that could not be repeated, by run."""
+    hazards: dict[tuple[str, int, str], frozenset[Hazard]] = field(default_factory=dict)
+    """The hazards that the policy saw, by run, step and tool; empty if the events were not read."""
+
+    def hazards_of(self, run: JournaledRun, step: JournaledStep, tool: str) -> frozenset[Hazard]:
+        """Return the hazards of the calls of a tool in a step."""
+        return self.hazards.get((run.assign.run_id, step.record.step, tool), frozenset())
 
     @property
     def runs(self) -> list[JournaledRun]:
@@ -102,7 +114,14 @@ def journaled_task(rows: Iterable[Row]) -> JournaledTask:
     subtasks = [run for run in runs if run.result is not None and run.result.outcome is Outcome.FINISHED]
     host = next((run for run in reading.runs.values() if not run.assign.number), None)
     journaled = JournaledTask(
-        task, result, host, subtasks, [run for run in runs if run not in subtasks], reading.answers
+        task,
+        result,
+        host,
+        subtasks,
+        [run for run in runs if run not in subtasks],
+        reading.answers,
+        reading.misses,
+        reading.hazards,
     )
     _check_work(journaled)
     for run in journaled.runs:
@@ -167,6 +186,9 @@ class _Reading:
         self.result: TaskResult | None = None
         self.runs: dict[str, JournaledRun] = {}
         self.answers: list[tuple[str, str]] = []
+        self.misses: dict[str, RoutineMiss] = {}
+        self.hazards: dict[tuple[str, int, str], frozenset[Hazard]] = {}
+        self._routine_questions: set[str] = set()
         self._questions: dict[str, Question] = {}
         self._latest: dict[str, Answered] = {}
         self._memory: dict[str, list[StepRecord]] = {}
@@ -201,6 +223,12 @@ class _Reading:
         match row.message:
             case Answered() as answered:
                 self._latest[row.run_id] = answered
+                if answered.routine_miss is not None:
+                    self.misses.setdefault(row.run_id, answered.routine_miss)
+            case Event(name=EventName.POLICY_DECIDED, step=int(step), data=data):
+                call = (row.run_id, step, str(data["tool"]))
+                hazards = map(Hazard, cast("list[str]", data["hazards"]))
+                self.hazards[call] = self.hazards.get(call, frozenset()) | frozenset(hazards)
             case StepDone(record=record):
                 self._stepped(row.run_id, record)
             case StepFailure(results=results):
@@ -220,6 +248,8 @@ class _Reading:
     def _stepped(self, run_id: str, record: StepRecord) -> None:
         run = self.runs[run_id]
         run.records.append(record)
+        if record.decision.routine_step:
+            self._routine_questions |= {question.text for question in record.decision.questions}
         run.failed_actions += record.failures
         self._actions |= {action.call_id: action for action in record.decision.actions}
         if not record.resumed:
@@ -242,4 +272,4 @@ class _Reading:
         if question is None or question.limit is not None or question.in_doubt or answer.nobody:
             return
         pairs: Iterator[Any] = zip(question.questions, answer.texts, strict=False)
-        self.answers += [(asked.text, text) for asked, text in pairs]
+        self.answers += [(asked.text, text) for asked, text in pairs if asked.text not in self._routine_questions]

@@ -31,9 +31,9 @@ class Origin:
     path: str
     """The reference; for a result of the agent's own steps, the part after the step's number."""
     step: int = -1
-    """The index of the agent's own step; -1 for a subtask's output."""
+    """The index of the agent's own step; -1 for a subtask's output, and for a parameter."""
     subtask: int = 0
-    """The subtask's number in the journal; 0 for an own step."""
+    """The subtask's number in the journal; 0 for an own step, and for a parameter."""
 
 
 class Origins:
@@ -50,6 +50,10 @@ class Origins:
         self._add(
             (Origin(f"subtasks.{new_number}.output{tail}", subtask=number), value) for tail, value in parts("", output)
         )
+
+    def add_parameter(self, name: str, value: JsonValue) -> None:
+        """Add the value of a parameter that is no text."""
+        self._add((Origin(f"{name}{tail}"), part) for tail, part in parts("", value))
 
     def add_step(self, step: int, calls: Iterable[tuple[Action, CommandResult]]) -> None:
         """Add the results of a step.

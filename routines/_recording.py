@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -21,6 +23,7 @@ from callboard.messages import (
     agent_kind,
 )
 from callboard.routines._expected import expected_of
+from callboard.routines._followed_part import FollowedPart
 from callboard.routines._journaled_task import journaled_task
 from callboard.routines._origins import Origins, key_of, parts
 from callboard.routines._own_references import OwnReferences
@@ -67,13 +70,13 @@ def record(rows: Iterable[Row], *, name: str, parameters: Mapping[str, str] | No
     """
     task = journaled_task(rows)
     given = dict(parameters or {})
-    asked = _answered(task, given)
+    asked = answered(task, given)
     documents = documents_in(task, given)
     values = {**given, **asked, **documents}
-    return _Recorder(task, values, name).recording(set(given), documents, asked)
+    return Recorder(task, values, name).recording(set(given), documents, asked)
 
 
-def _answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
+def answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
     """Make a parameter of each answer of a person.
 
     Raises:
@@ -97,18 +100,36 @@ def _answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
                 "an action: a routine could not ask again. Run the task with the answer in its request first"
             )
             raise RoutineError(msg)
-        number = len(answers) + 1
-        answers["answer" if number == 1 else f"answer{number}"] = answer
+        names = ("answer" if number == 1 else f"answer{number}" for number in itertools.count(1))
+        answers[next(name for name in names if name not in {*given, *answers})] = answer
     return answers
 
 
-class _Recorder:
+class Recorder:
     """Writes one task as a routine."""
 
-    def __init__(self, task: JournaledTask, values: Mapping[str, str], name: str) -> None:
+    def __init__(
+        self,
+        task: JournaledTask,
+        values: Mapping[str, str],
+        name: str,
+        *,
+        lists: Mapping[str, JsonValue] = MappingProxyType({}),
+        followed: Mapping[int, FollowedPart] = MappingProxyType({}),
+    ) -> None:
+        """Create it.
+
+        Args:
+            task: The task.
+            values: The values of the parameters that are texts, by name.
+            name: The routine's name.
+            lists: The values of the parameters that are lists.
+            followed: The parts that stay as a routine has them, by the number of the run.
+        """
         self._task = task
         self._name = name
         self._values = dict(values)
+        self._lists, self._followed = lists, followed
         self._parameters = ParameterValues(values)
         self._new_numbers = {run.assign.number: new for new, run in enumerate(task.subtasks, 1)}
         self._unseen: list[str] = []
@@ -220,6 +241,8 @@ class _Recorder:
     ) -> Any:
         kept = [step for step in steps if self._kept(run, step)]
         origins = Origins()
+        for name, value in self._lists.items():
+            origins.add_parameter(name, value)
         for subtask in self._task.subtasks:
             number, result = subtask.assign.number, subtask.result
             if result is not None and (run.assign.number == 0 or number in visible):
@@ -228,7 +251,8 @@ class _Recorder:
         for index, step in enumerate(kept):
             drafts.append(self._draft(run, kept, index, visible, assigned))
             origins.add_step(index, self._calls(run, step))
-        return StepsWriter(drafts, origins, self._parameters).entries()
+        followed = self._followed.get(run.assign.number, FollowedPart())
+        return StepsWriter(drafts, origins, self._parameters).entries(followed, kept)
 
     def _calls(self, run: JournaledRun, step: JournaledStep) -> list[tuple[Action, CommandResult]]:
         """Return the actions to repeat: not those that an assignment makes itself."""
@@ -266,7 +290,8 @@ class _Recorder:
             draft.assign = self._assignments(step, assigned[id(step)])
             draft.stops_group = decision.stops_group and len(draft.assign) > 1
         for action, result in self._calls(run, step):
-            if not draft.add(action, result, expected_of(result), own.of(action)):
+            hazards = self._task.hazards_of(run, step, action.tool)
+            if not draft.add(action, expected_of(result), own.of(action), hazards):
                 self._unseen.append(f"{run.assign.address}, step {step.record.step}: {action.tool}")
         return draft
 

@@ -33,13 +33,15 @@ def with_routine(task: Task, path_of: Callable[[str], Path]) -> Task:
     """
     if task.routine is None:
         return task
+    file = task.routine_file
     if isinstance(task.routine, Routine):
         routine = task.routine
         for problem in check_references(routine):
             msg = f"the routine {routine.routine}: {problem}"
             raise RoutineError(msg)
     else:
-        routine = load_routine(path_of(task.routine))
+        path = path_of(task.routine)
+        routine, file = load_routine(path), str(path.absolute())
     values = _values(routine, task.parameters)
     target = task.target
     if not routine.host:
@@ -51,6 +53,7 @@ def with_routine(task: Task, path_of: Callable[[str], Path]) -> Task:
     return task.model_copy(
         update={
             "routine": routine,
+            "routine_file": file,
             "request": task.request or str(resolve(routine.request, values)),
             "target": target,
             "checks": (*checks, *(check for check in task.checks if check not in checks)),

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from callboard.messages import (
         Action,
-        CommandResult,
         Control,
         ExpectedResult,
+        Hazard,
         Observation,
         RecordedControl,
         RoutineAssignment,
@@ -41,6 +41,7 @@ class ActionDraft:
     expect: ExpectedResult | None = None
     own: dict[str, Origin] = field(default_factory=dict)
     """The references that the model itself wrote, by argument."""
+    hazards: frozenset[Hazard] = frozenset()
 
 
 @dataclass
@@ -70,7 +71,13 @@ class StepDraft:
         controls = tuple(control.kind for control in self.controls)
         return self.status, calls, controls, bool(self.assign), self.result is None
 
-    def add(self, action: Action, result: CommandResult, expect: ExpectedResult, own: dict[str, Origin]) -> bool:
+    def add(
+        self,
+        action: Action,
+        expect: ExpectedResult,
+        own: dict[str, Origin],
+        hazards: frozenset[Hazard] = frozenset(),
+    ) -> bool:
         """Add an action; return whether its control was seen, if it has one."""
         arguments = dict(action.arguments)
         control, number = seen_control(self.observation, action), None
@@ -79,7 +86,7 @@ class StepDraft:
             for key in CONTROL_KEYS:
                 if key in arguments:
                     arguments[key] = KnownReference(f"${{controls.{number}.{key.removeprefix('control_')}}}")
-        self.actions.append(ActionDraft(action.tool, arguments, number, expect, own))
+        self.actions.append(ActionDraft(action.tool, arguments, number, expect, own, hazards))
         return control is not None or action.control is None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.messages import RoutineAction, RoutineLoop, RoutineStep
 from callboard.routines._control_guard import recorded_control
+from callboard.routines._followed_part import FollowedPart
 from callboard.routines._origins import Origin, is_trivial, key_of, parts
 from callboard.routines._parameter_values import escaped
 from callboard.routines._recorded_reason import recorded_reason
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.messages import RecordedControl
+    from callboard.routines._journaled_task import JournaledStep
     from callboard.routines._origins import Origins
     from callboard.routines._parameter_values import ParameterValues
     from callboard.routines._step_draft import ActionDraft, StepDraft
@@ -93,10 +95,13 @@ class StepsWriter:
         self._literals: set[str] = set()
         self._shapes = [draft.shape for draft in drafts]
 
-    def entries(self) -> tuple[RoutineStep | RoutineLoop, ...]:
-        """Return all steps and loops."""
-        entries: list[RoutineStep | RoutineLoop] = []
-        start = 0
+    def entries(
+        self, followed: FollowedPart = FollowedPart(), kept: Sequence[JournaledStep] = ()
+    ) -> tuple[RoutineStep | RoutineLoop, ...]:
+        """Return all steps and loops, after those that stay as they are written."""
+        entries: list[RoutineStep | RoutineLoop] = list(followed.entries)
+        start, self._numbers = followed.among(kept)
+        self._count, self._literals = followed.size, followed.literals
         while start < len(self._drafts):
             found = self._loop_at(start)
             if found is None:
@@ -139,7 +144,7 @@ class StepsWriter:
 
     @staticmethod
     def _numbered(origin: Origin, repeat: _Repeat) -> Iterator[str]:
-        if origin.subtask:
+        if origin.subtask or origin.step < 0:
             yield origin.path
         elif origin.step in repeat.numbers and origin.step < repeat.draft.index:
             yield f"steps.{repeat.numbers[origin.step]}.{origin.path}"
@@ -255,7 +260,10 @@ class _Values:
             self._sources |= sources if len(sources) == 1 else set()
         arguments = {key: self.write(values[key], key, own[key]) for key in draft.arguments}
         self._sources = set()
-        return RoutineAction(tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect)
+        hazards = tuple(sorted({hazard for action in drafts for hazard in action.hazards}))
+        return RoutineAction(
+            tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect, hazards=hazards
+        )
 
     def _control(self, controls: tuple[RecordedControl, ...]) -> RecordedControl:
         """Write a control, whose name or place may come from an item."""

@@ -27,7 +27,7 @@ from callboard.messages import (
     UndoRefusedError,
     UnknownTaskError,
 )
-from callboard.routines import tool_problems, with_routine
+from callboard.routines import looked_at, stop_reason, tool_problems, with_routine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -77,13 +77,16 @@ class Submission:
         waiting: WaitingRequests,
         abandon: Callable[[str], None],
         path_of: Callable[[str], Path],
+        routine_misses: int,
         traces: Traces | None = None,
     ) -> None:
         """Create it.
 
-        `broken` holds the error that broke the journal, if any; `path_of` gives the path of a file that a task names.
+        `broken` holds the error that broke the journal, if any; `path_of` gives the path of a file that a task names;
+        `routine_misses` is the setting `routines.misses`.
         """
         self._path_of = path_of
+        self._routine_misses = routine_misses
         self.abandon = abandon
         self.client = client
         self.stream = stream
@@ -246,6 +249,8 @@ class Submission:
                 raise TaskRefusedError(str(built)) from built
         sessions = {task.session for task in tasks if task.session is not None}
         for task in tasks:
+            if stopped := self._stop_reason(task):
+                raise TaskRefusedError(stopped)
             if lacks := self._models.lacking_judge(task):
                 raise TaskRefusedError(lacks)
             if lacking := self._check_inputs.lacking(task):
@@ -269,6 +274,13 @@ class Submission:
             )
             for task, target, at_start, content in zip(tasks, targets, files, contents, strict=True)
         ]
+
+    def _stop_reason(self, task: Task) -> str:
+        """Return the reason why a task's routine may not run; empty if it may."""
+        if not isinstance(task.routine, Routine) or not self._routine_misses:
+            return ""
+        runs = self._journal.routine_runs(task.routine.routine, looked_at(self._routine_misses))
+        return stop_reason(task.routine, runs, self._routine_misses, task.routine_file)
 
     def _at_start(
         self, task: Task, files: Mapping[str, str] | None, contents: Mapping[str, bytes] | None
@@ -394,7 +406,7 @@ def _with_schema(task: Task, output_type: OutputType[Any]) -> Task:
 
 
 def _asked_for(task: Task) -> str:
-    return task.model_dump_json(exclude={"id", "key", "labels", "secrets", "deadline", "priority"})
+    return task.model_dump_json(exclude={"id", "key", "labels", "secrets", "deadline", "priority", "routine_file"})
 
 
 def _described(task: Task) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.config import AS_NUMBER, MASK, REFERENCE, Redactor, number_of
-from callboard.messages import Secret, Task, each_text
+from callboard.messages import Routine, Secret, Task, each_text
 from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
@@ -272,8 +272,8 @@ class Secrets:
         """Refuse a task whose names contain a secret; records hold them unredacted.
 
         Raises:
-            ValueError: If its id, session, target, policy, model, `output_schema` or `may_change` does; the message
-                names the secret.
+            ValueError: If its id, session, target, policy, model, `output_schema`, `may_change`, routine or a value of
+                a parameter does; the message names the field.
         """
         if not (self._operators or task.secrets):
             return
@@ -292,6 +292,7 @@ class Secrets:
                     "and events: choose another one"
                 )
                 raise ValueError(msg)
+        self._check_routine(task)
         quotes = task.policy or task.output_schema is not None or task.all_checks or task.judge is not None
         redacted_task = self.as_kept(task) if quotes else task
         if redacted_task.policy != task.policy:
@@ -305,6 +306,31 @@ class Secrets:
             raise ValueError(msg)
         if redacted_task.output_schema != task.output_schema:
             msg = "this task is refused: the schema of its output quotes a secret, and would not be kept: leave it out"
+            raise ValueError(msg)
+
+    def _check_routine(self, task: Task) -> None:
+        """Refuse a routine that quotes a secret in any text, also in names that records keep unredacted.
+
+        Raises:
+            ValueError: If it or the value of a parameter does.
+        """
+        if task.routine is None:
+            return
+        redactor, routine = self._redactor(_secrets_of(task)), task.routine
+        values: Any = dict(task.parameters)
+        contents: list[Any] = [values, routine]
+        if isinstance(routine, Routine):
+            contents += routine.subtasks  # a redactor takes them for those of a result, and leaves them
+        quoting = next((content for content in contents if redactor.redact(content) != content), None)
+        if quoting is None and isinstance(routine, Routine):
+            names = routine.model_dump(mode="json")
+            quoting = routine if redactor.long.redact(names) != names else None
+        if quoting is not None:
+            what = "parameters quote" if quoting is values else "routine quotes"
+            msg = (
+                f"this task is refused: its {what} a secret, and would not be kept: write ${{secret:NAME}} in an "
+                "argument of the routine instead, and grant the secret to the tool"
+            )
             raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:

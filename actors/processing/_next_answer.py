@@ -61,6 +61,8 @@ class AnswerSource:
         """
         start = time.perf_counter()
         followed = self._followed(request)
+        if followed is not None and (not isinstance(followed, ModelAnswer) or followed.routine_miss is not None):
+            self.context.meter.amounts["missed"] += 1
         if isinstance(followed, ModelAnswer):
             self.context.meter.amounts["replayed"] += 1
             return followed, Usage(), start

@@ -100,6 +100,7 @@ class Unfinished:
             steps=0 if resumed else 1,
             model_calls=sum(not answer.replayed for answer in self.answers),
             replayed=sum(answer.replayed for answer in self.answers),
+            missed=sum(answer.routine_miss is not None for answer in self.answers),
             input_tokens=sum(answer.input_tokens for answer in self.answers),
             output_tokens=sum(answer.output_tokens for answer in self.answers),
             commands=len(self.results),

@@ -1,0 +1,86 @@
+"""The first entries of a routine's list, as far as a run repeated them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import AgentStatus, RoutineLoop, RoutineStep
+from callboard.models import results_tree
+from callboard.routines._filling import placed_steps
+from callboard.routines._origins import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from callboard.routines._journaled_task import JournaledRun, JournaledStep
+
+
+@dataclass(frozen=True)
+class FollowedPart:
+    """Entries that stay as they are written when the rest of a run is recorded."""
+
+    entries: tuple[RoutineStep | RoutineLoop, ...] = ()
+    numbers: dict[int, int] = field(default_factory=dict)
+    """The number of each step in the list, from 1, by its place in the run."""
+
+    @property
+    def size(self) -> int:
+        """The number of steps in the list."""
+        return sum(map(_size, self.entries))
+
+    @property
+    def literals(self) -> set[str]:
+        """The texts that they have as they are, in place of references."""
+        steps = (step for entry in self.entries for step in _steps(entry))
+        values = (value for step in steps for action in step.actions for _, value in parts("", action.arguments))
+        return {value for value in values if isinstance(value, str) and "${" not in value}
+
+    def among(self, kept: Sequence[JournaledStep]) -> tuple[int, dict[int, int]]:
+        """Return how many of a run's recorded steps it has, and the number of each by its index.
+
+        Of a loop, only the latest steps can be named after it.
+        """
+        places = [step.record.decision.routine_step for step in kept]
+        latest = {self.numbers[place]: index for index, place in enumerate(places) if place in self.numbers}
+        return sum(place in self.numbers for place in places), {index: number for number, index in latest.items()}
+
+
+def followed_part(
+    entries: Sequence[RoutineStep | RoutineLoop],
+    run: JournaledRun,
+    tree: dict[str, Any],
+    missed: int,
+    fits: Callable[[RoutineStep], bool] = lambda _: True,
+) -> FollowedPart:
+    """Find the entries before the one in which a run missed.
+
+    Args:
+        entries: The written list.
+        run: The run that repeated it.
+        tree: The values that references stand for.
+        missed: The number of the step whose guard did not hold, or after which the result had another form.
+        fits: Tells whether a step may stay as it is written.
+    """
+    kept: list[RoutineStep | RoutineLoop] = []
+    size = 0
+    for entry in entries:
+        steps = _steps(entry)
+        ends = any(step.status == AgentStatus.FINISH for step in steps)
+        if size + len(steps) >= missed or ends or not all(map(fits, steps)):
+            break
+        kept.append(entry)
+        size += len(steps)
+    results = {
+        step.record.decision.routine_step: results_tree([result for _, result in step.calls]) for step in run.steps
+    }
+    placed = placed_steps(kept, {**tree, "steps": {}}, results)
+    return FollowedPart(tuple(kept), {step.place: step.number for step in placed if step.place in results})
+
+
+def _steps(entry: RoutineStep | RoutineLoop) -> tuple[RoutineStep, ...]:
+    return entry.steps if isinstance(entry, RoutineLoop) else (entry,)
+
+
+def _size(entry: RoutineStep | RoutineLoop) -> int:
+    return len(_steps(entry))
