@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _BY_NAME = "controls by name: "
 """The beginning of a candidate that names a control of the step."""
 
+_NOTHING_FOLLOWED = FollowedPart()
+
 
 class _DiffersError(Exception):
     """Steps differ in more than the items of a list."""
@@ -96,7 +98,7 @@ class StepsWriter:
         self._shapes = [draft.shape for draft in drafts]
 
     def entries(
-        self, followed: FollowedPart = FollowedPart(), kept: Sequence[JournaledStep] = ()
+        self, followed: FollowedPart = _NOTHING_FOLLOWED, kept: Sequence[JournaledStep] = ()
     ) -> tuple[RoutineStep | RoutineLoop, ...]:
         """Return all steps and loops, after those that stay as they are written."""
         entries: list[RoutineStep | RoutineLoop] = list(followed.entries)

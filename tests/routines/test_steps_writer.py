@@ -40,7 +40,7 @@ def draft(index: int, tool: str, result: Any = None, **arguments: Any) -> tuple[
     done = CommandResult(
         call_id=action.call_id, tool=tool, status=ResultStatus.SUCCESS, effect=Effect.ONCE, value=result
     )
-    step.add(action, done, None, {})  # type: ignore[arg-type] # any result is expected
+    step.add(action, None, {})  # type: ignore[arg-type] # any result is expected
     return step, [(action, done)]
 
 
@@ -179,7 +179,7 @@ def test_controls_may_be_named_by_the_rows_of_a_loop():
         step = StepDraft(index, "CONTINUE", tapped(f"{name}, ${{x}}"), visible=frozenset({1}))
         action = Action(tool="tap", arguments={"control_id": "row-1"}, control=ControlRef(id="row-1"))
         done = CommandResult(call_id="", tool="tap", status=ResultStatus.SUCCESS)
-        assert step.add(action, done, None, {})  # type: ignore[arg-type] # any result is expected
+        assert step.add(action, None, {})  # type: ignore[arg-type] # any result is expected
         drafts.append(step)
     (loop,) = StepsWriter(drafts, origins, ParameterValues({})).entries()
     assert isinstance(loop, RoutineLoop)
