@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RoutineAction,
         RoutineLoop,
         RoutineStep,
+        RoutineSubtask,
         StepRecord,
         SubtaskResult,
     )
@@ -155,9 +156,16 @@ class RoutineFollower:
         index = self.index_of(number_of(request.run_id), request.request)
         subtask = None if index is None else self.routine.subtasks[index]
         target = "" if request.target is None else request.target.id
-        if subtask is None or resolve(subtask.target, self.parameters) != target:
+        if subtask is None or self._known_target(subtask) not in {None, target}:
             raise _LeftError(1, "a subtask of the routine", f"{request.request!r} on {target!r}")
         return subtask.steps
+
+    def _known_target(self, subtask: RoutineSubtask) -> str | None:
+        """Return the target of a subtask; None if only the HostAgent's results name it."""
+        try:
+            return str(resolve(subtask.target, self.parameters))
+        except LookupError:
+            return None
 
     def index_of(self, number: int, request: str) -> int | None:
         """Return the place of a subtask in the routine: that of its number, else that of its request."""
@@ -193,7 +201,7 @@ class RoutineFollower:
                 "Status": step.status,
                 "Comment": f"step {number} of the routine {self.routine.routine}",
                 **({"Actions": [_call(action, found, tree) for action in step.actions]} if step.actions else {}),
-                **self._assignments(request, placed),
+                **self._assignments(request, placed, tree),
                 **({} if step.result is None else {"Result": resolve(step.result, tree)}),
             }
         except RoutineMissError as error:
@@ -201,12 +209,12 @@ class RoutineFollower:
         except LookupError as error:
             raise _LeftError(number, "the results of earlier steps", str(error.args[0])) from error
 
-    def _assignments(self, request: ModelRequest, placed: PlacedStep) -> dict[str, Any]:
+    def _assignments(self, request: ModelRequest, placed: PlacedStep, tree: Mapping[str, Any]) -> dict[str, Any]:
         """Return the part of a HostAgent's answer that hands over subtasks."""
         subtasks = []
         for part in placed.step.assign:
             subtask = self.routine.subtasks[part.subtask - 1]
-            target = resolve(subtask.target, self.parameters)
+            target = resolve(subtask.target, tree)
             offered = [each.id for each in request.observation.targets if agent_kind(each.address) == subtask.kind]
             if target not in offered:
                 there = ", ".join(offered[:_MOST_TARGETS]) or "none"

@@ -6,7 +6,8 @@ import pytest
 
 from callboard import EventName, Outcome, Task
 from callboard.journal import JournalReader
-from callboard.messages import Routine, StepDone, TaskRefusedError
+from callboard.messages import AgentKind, Effect, Routine, StepDone, TaskRefusedError
+from callboard.surface import tool
 from callboard.testing import MemoryServer, assert_replays
 from support import PATIENCE, wait_for
 
@@ -193,6 +194,26 @@ def test_routine_of_several_subtasks_hands_over_and_passes_results_on(start):
 
 def finish(result):
     return {"status": "FINISH", "result": result}
+
+
+def test_target_may_be_named_by_a_result_of_the_host(start):
+    class Opener(MemoryServer):
+        @tool(effect=Effect.READ, agents={AgentKind.HOST})
+        def choose(self) -> str:
+            """Choose a window."""
+            return "memo:two"
+
+    surface = Opener(MemoryServer.window(), MemoryServer.window("two"))
+    subtask = {"target": "${steps.1.output}", "kind": "app", "request": "fill it", "steps": [write("x"), finish("ok")]}
+    host = [
+        {"status": "CONTINUE", "actions": [{"tool": "choose"}]},
+        {"status": "ASSIGN", "assign": [{"subtask": 1}]},
+        finish("${subtasks.1.output}"),
+    ]
+    routine = Routine.model_validate({"routine": "pick", "request": "x", "host": host, "subtasks": [subtask]})
+    result = start(servers=[surface]).submit(Task(routine=routine)).result(PATIENCE)
+    assert (result.ok, result.output) == (True, "ok")
+    assert surface.effects == [("memo:two", "field-1", "x")]
 
 
 def test_subtasks_of_one_step_run_as_a_group(start):

@@ -178,7 +178,6 @@ def test_controls_may_be_named_by_the_rows_of_a_loop():
     for index, name in enumerate(("Ada", "Bob")):
         step = StepDraft(index, "CONTINUE", tapped(f"{name}, ${{x}}"), visible=frozenset({1}))
         action = Action(tool="tap", arguments={"control_id": "row-1"}, control=ControlRef(id="row-1"))
-        done = CommandResult(call_id="", tool="tap", status=ResultStatus.SUCCESS)
         assert step.add(action, None, {})  # type: ignore[arg-type] # any result is expected
         drafts.append(step)
     (loop,) = StepsWriter(drafts, origins, ParameterValues({})).entries()
