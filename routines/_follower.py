@@ -37,7 +37,7 @@ _LONGEST = 150
 """The most characters of each half of a reason that a person is shown."""
 
 
-_answer = functools.partial(ModelAnswer, cost=0.0, omission="", replayed=True)
+_answer = functools.partial(ModelAnswer, cost=0.0, must_succeed=False, omission="", replayed=True)
 
 
 class _LeftError(Exception):
@@ -66,6 +66,13 @@ class _Progress:
         if self.asked:
             return self.records[-1].decision.routine_step + (self.reply == DONE)
         return 1 + max((record.decision.routine_step for record in self.records), default=0)
+
+    def open_end(self, request: ModelRequest) -> str:
+        """Say why the work is not over after the last step."""
+        refused = [check.name for record in self.records[-1:] for check in record.failed_checks]
+        if refused:
+            return f"a check that does not hold: {refused[0]}"
+        return request.reasons[-1] if request.reasons else "the agent asked once more"
 
     def results(self, place: int) -> list[CommandResult]:
         """The results of the step at a place, those after an approval included."""
@@ -135,8 +142,7 @@ class RoutineFollower:
                     return placed
         except LookupError as error:
             raise _LeftError(number + 1, "the results of earlier steps", str(error.args[0])) from error
-        reason = request.reasons[-1] if request.reasons else "the agent is asked once more"
-        raise _LeftError(number + 1, "the work to be over", reason)
+        raise _LeftError(number + 1, "the work to be over", progress.open_end(request))
 
     def _check_subtasks(self, placed: PlacedStep, request: ModelRequest) -> None:
         """Leave the routine if a subtask that a step handed over did not finish."""
