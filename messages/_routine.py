@@ -1,4 +1,4 @@
-"""Routines: recorded work, repeated without a model while its guards hold."""
+"""Routines: recorded work that is repeated without a model."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ class RoutineParameter(DocumentedFields, Value):
 
 
 class RecordedControl(DocumentedFields, Value):
-    """A control that a step relies on.
-
-    It has the properties that it had when the step was recorded.
-    """
+    """A control that a step relies on, as it was recorded."""
 
     kind: str
     """Its kind, such as `button`."""
@@ -54,10 +51,7 @@ class RecordedControl(DocumentedFields, Value):
 
 
 class ExpectedResult(DocumentedFields, Value):
-    """The form of an action's result.
-
-    Its values may differ from run to run.
-    """
+    """The form of an action's result, without its values."""
 
     changes: bool
     """Whether the action changes something."""

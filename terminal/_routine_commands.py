@@ -44,7 +44,7 @@ def save_routine(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Save a task as a routine, and print its parameters.
+    """Save a task as a routine, and print its parameters and remarks.
 
     The task is found by the beginning of its id. An existing file is replaced only if `force` is set.
     """
