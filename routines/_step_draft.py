@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callboard.routines._guard import recorded_control
-from callboard.routines._origins import key_of, parts
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -70,13 +69,6 @@ class StepDraft:
         calls = tuple((action.tool, action.control, frozenset(action.arguments)) for action in self.actions)
         controls = tuple(control.kind for control in self.controls)
         return self.status, calls, controls, bool(self.assign), self.result is None
-
-    @property
-    def values(self) -> tuple[set[str], list[str]]:
-        """The keys of all values of its actions, and all texts, those of its controls included."""
-        values = [value for action in self.actions for _, value in parts("", action.arguments)]
-        texts = [text for control in self.controls for text in (control.name, control.place)]
-        return {key_of(value) for value in values}, [*(value for value in values if isinstance(value, str)), *texts]
 
     def add(self, action: Action, result: CommandResult, expect: ExpectedResult, own: dict[str, Origin]) -> bool:
         """Add an action; return whether its control was seen, if it has one."""

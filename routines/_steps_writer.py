@@ -101,7 +101,7 @@ class StepsWriter:
         self._shapes = [draft.shape for draft in drafts]
         self._items: dict[int, list[_Item]] = {}
         """The items of lists, by the identity of the list."""
-        self._values = [draft.values for draft in drafts]
+        self._values = [_values_of(draft) for draft in drafts]
         self._uses: dict[int, dict[int, list[int]]] = {}
 
     def entries(self) -> tuple[RoutineStep | RoutineLoop, ...]:
@@ -369,6 +369,13 @@ class _Values:
             raise _DiffersError
         self.varied = True
         return templates.pop()
+
+
+def _values_of(draft: StepDraft) -> tuple[set[str], list[str]]:
+    """Return the keys of all values of a step's actions, and all texts, those of its controls included."""
+    values = [value for action in draft.actions for _, value in parts("", action.arguments)]
+    texts = [text for control in draft.controls for text in (control.name, control.place)]
+    return {key_of(value) for value in values}, [*(value for value in values if isinstance(value, str)), *texts]
 
 
 def _source(reference: str) -> str:
