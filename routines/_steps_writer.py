@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from callboard.routines._parameter_values import ParameterValues
     from callboard.routines._step_draft import ActionDraft, StepDraft
 
+_MOST_LISTS = 1_000
+"""The number of lists, the nearest first, whose items are looked for in steps."""
 _BY_NAME = "controls by name: "
 """The beginning of a candidate that names a control of the step."""
 
@@ -53,6 +56,10 @@ class _Item:
     def references(self, value: JsonValue) -> list[str]:
         """List the references to a value."""
         return self._places.get(key_of(value), [])
+
+    def is_used(self, values: set[str], texts: list[str]) -> bool:
+        """Return whether a step may have been made for the item, by its values and texts."""
+        return not values.isdisjoint(self._places) or any(text in part for part in texts for text in self._texts)
 
     def template(self, text: str) -> str:
         """Replace the item's texts within another one."""
@@ -96,6 +103,10 @@ class StepsWriter:
         self._count = 0
         self._literals: set[str] = set()
         self._shapes = [draft.shape for draft in drafts]
+        self._items: dict[int, list[_Item]] = {}
+        """The items of lists, by the identity of the list."""
+        self._values = [_values_of(draft) for draft in drafts]
+        self._uses: dict[int, dict[int, list[int]]] = {}
 
     def entries(
         self, followed: FollowedPart = _NOTHING_FOLLOWED, kept: Sequence[JournaledStep] = ()
@@ -154,23 +165,46 @@ class StepsWriter:
     def _loop_at(self, start: int) -> tuple[RoutineLoop, list[_Written], int] | None:
         """Find the longest loop that begins with a step."""
         best: tuple[RoutineLoop, list[_Written], int] | None = None
-        most = len(self._drafts) - start
-        for origin, items in self._origins.lists(start, self._drafts[start].visible):
+        sizes: dict[int, list[tuple[int, int]]] = {}
+        lists = self._origins.lists(start, self._drafts[start].visible)
+        for origin, items in lists[:_MOST_LISTS]:
+            distances = self._distances(items)
             path = next(self._numbered(origin, _Repeat(self._drafts[start], self._numbers)), "")
-            if not path or len(items) > most:
+            count = len(items)
+            if not path or not distances:
                 continue
-            for size, last in self._sizes(start, len(items)):
-                length = (len(items) - 1) * size + last
+            if count not in sizes:
+                sizes[count] = list(self._sizes(start, count))
+            for size, last in sizes[count]:
+                if not any(start <= first < start + size for first in distances.get(size, ())):
+                    continue
+                length = (count - 1) * size + last
                 if best is not None and length <= best[2]:
                     continue
                 try:
-                    written = self._repeated(start, size, length, [_Item(item) for item in items])
+                    written = self._repeated(start, size, length, self._items_of(items))
                 except _DiffersError:
                     continue
                 if any(step.varied for step in written):
                     steps = tuple(step.step for step in written)
                     best = RoutineLoop(each=path, steps=steps, last=None if last == size else last), written, length
         return best
+
+    def _items_of(self, items: list[JsonValue]) -> list[_Item]:
+        if id(items) not in self._items:
+            self._items[id(items)] = [_Item(item) for item in items]
+        return self._items[id(items)]
+
+    def _distances(self, items: list[JsonValue]) -> dict[int, list[int]]:
+        """Return the steps that may have been made for the first item, by their distance to one for the second."""
+        if id(items) not in self._uses:
+            pair = [_Item(item) for item in items[:2]]
+            uses = [[index for index, step in enumerate(self._values) if item.is_used(*step)] for item in pair]
+            distances: dict[int, list[int]] = defaultdict(list)
+            for first, second in itertools.product(*uses):
+                distances[second - first].append(first)
+            self._uses[id(items)] = distances
+        return self._uses[id(items)]
 
     def _sizes(self, start: int, count: int) -> Iterator[tuple[int, int]]:
         """Yield the numbers of steps for one item, and for the last one, with which the steps repeat in form."""
@@ -345,6 +379,13 @@ class _Values:
             raise _DiffersError
         self.varied = True
         return templates.pop()
+
+
+def _values_of(draft: StepDraft) -> tuple[set[str], list[str]]:
+    """Return the keys of all values of a step's actions, and all texts, those of its controls included."""
+    values = [value for action in draft.actions for _, value in parts("", action.arguments)]
+    texts = [text for control in draft.controls for text in (control.name, control.place)]
+    return {key_of(value) for value in values}, [*(value for value in values if isinstance(value, str)), *texts]
 
 
 def _source(reference: str) -> str:
