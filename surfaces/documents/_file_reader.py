@@ -384,7 +384,7 @@ def _text_in(picture: Image, language: str, seconds: float = OCR_SECONDS) -> Ans
 def _words_if_turned(
     picture: Image, words: list[dict[str, Any]], language: str, until: float
 ) -> tuple[Image, list[dict[str, Any]]]:
-    """Turn a picture so that its text can be read, and return it with its words."""
+    """Turn a picture so that its text can be read."""
     readings = {0: words}
     with contextlib.suppress(RuntimeError):  # it takes too long
         for degrees in (90, 270, 180):

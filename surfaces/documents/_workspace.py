@@ -646,7 +646,10 @@ def path_fault(document: str) -> str:
 
 
 def is_visible_text(name: str) -> bool:
-    """Return whether a name has no control characters, but for any kind of space."""
+    """Return whether a name has no signs that can't be seen.
+
+    Each kind of space counts as seen.
+    """
     return all(letter.isprintable() or unicodedata.category(letter) == "Zs" for letter in name)
 
 
