@@ -196,7 +196,15 @@ class ActionList:
         for number, action in enumerate(actions):
             status, error = (first, why) if number == 0 else (ResultStatus.SKIPPED, later)
             command = self._command(action)
-            result = CommandResult(call_id=command.call_id, tool=action.tool, status=status, error=error)
+            written = self.written.get(command.call_id, ())
+            result = CommandResult(
+                call_id=command.call_id,
+                tool=action.tool,
+                status=status,
+                error=error,
+                artifacts=written,
+                made=written,
+            )
             self.context.services.dispatcher.report(command, self.context.lease, result)
             self.context.meter.ran.append((result, command.parameters))
             self.results.append(result)

@@ -89,7 +89,9 @@ class ArchiveTools:
                 if not entry.refusal
             }
             left_out: list[JsonValue] = [_facts_of(entry) for entry in matches if entry.refusal]
-            answer: Answer = {"folder": folder, "files": list(readings), "left_out": left_out}
+            answer: Answer = {"folder": folder, "files": list(readings), "left_out": left_out[:_LISTED]}
+            if len(left_out) > _LISTED:
+                answer["more_left_out"] = len(left_out) - _LISTED
             self._workspace.write_all_new(readings, answer)
         return answer
 

@@ -51,6 +51,8 @@ LETTER_HEIGHT = 28
 """The height of a word, in pixels, at which Tesseract makes the fewest errors."""
 LEAST_ENLARGED, MOST_ENLARGED = 1.25, 4
 MOST_ENLARGED_PIXELS = 20_000_000
+TURNED = 60
+"""The confidence in percent below which a picture may lie on its side, or stand on its head."""
 CERTAIN = 80
 """The confidence in percent below which a word is uncertain."""
 _OPAQUE = frozenset({"JPEG", "BMP"})
@@ -362,6 +364,8 @@ def _text_in(picture: Image, language: str, seconds: float = OCR_SECONDS) -> Ans
     started, picture = time.monotonic(), _fitting(picture, "JPEG").convert("RGB")
     try:
         words = _words_in(picture, language, seconds)
+        if _confidence(words) < TURNED:
+            picture, words = _words_if_turned(picture, words, language, started + seconds)
         height = statistics.median([word["height"] for word in words]) if words else LETTER_HEIGHT / MOST_ENLARGED
         factor = min(LETTER_HEIGHT / height, MOST_ENLARGED, math.sqrt(MOST_ENLARGED_PIXELS / math.prod(picture.size)))
         if factor >= LEAST_ENLARGED:
@@ -375,6 +379,20 @@ def _text_in(picture: Image, language: str, seconds: float = OCR_SECONDS) -> Ans
         return {"error": f"tesseract failed: {' '.join(str(error.message).split())[:200]}"}, b""
     uncertain_words = [word["text"] for word in words if word["conf"] < CERTAIN]
     return {"text": _laid_out(words), "confidence": round(_confidence(words)), "uncertain": uncertain_words}, b""
+
+
+def _words_if_turned(
+    picture: Image, words: list[dict[str, Any]], language: str, until: float
+) -> tuple[Image, list[dict[str, Any]]]:
+    """Turn a picture so that its text can be read."""
+    readings = {0: words}
+    with contextlib.suppress(RuntimeError):  # it takes too long
+        for degrees in (90, 270, 180):
+            seconds = until - time.monotonic()
+            if seconds > 1:
+                readings[degrees] = _words_in(picture.rotate(degrees, expand=True), language, seconds)
+    best = max(readings, key=lambda degrees: sum(len(w["text"]) for w in readings[degrees] if w["conf"] >= CERTAIN))
+    return picture.rotate(best, expand=True), readings[best]
 
 
 def _words_in(picture: Image, language: str, seconds: float) -> list[dict[str, Any]]:

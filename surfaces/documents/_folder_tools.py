@@ -15,7 +15,14 @@ from callboard.messages import AgentKind, Effect, Hazard
 from callboard.surfaces import committing, foresee, read_file, sync_folder, write_lock
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._tables import Answer  # noqa: TC001 - schemas are made of it
-from callboard.surfaces.documents._workspace import FOLDER, ROOTS, file_mark, has_both_names, open_elsewhere
+from callboard.surfaces.documents._workspace import (
+    FOLDER,
+    ROOTS,
+    file_mark,
+    has_both_names,
+    is_visible_text,
+    open_elsewhere,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -238,4 +245,4 @@ def _walk(folder: Path, *, subfolders: bool) -> Iterator[Path]:
 
 def is_hidden(name: str) -> bool:
     """Return whether a name is that of a hidden or lock file."""
-    return name.startswith((".", "~$")) or not name.isprintable()
+    return name.startswith((".", "~$")) or not is_visible_text(name)

@@ -109,7 +109,8 @@ class PictureTools(FormatTools):
     ) -> Answer:
         """Read the text in a picture by character recognition, with errors.
 
-        ``confidence`` is the mean in percent; ``uncertain`` lists words that may be wrong.
+        ``confidence`` is the mean in percent; ``uncertain`` lists words that may be wrong. A picture on its side, or on
+        its head, is turned.
         """
         reading = _recognized(self._workspace.read(document), language)
         answer = part_of(reading["text"].strip(), offset, limit) | {"confidence": reading["confidence"]}

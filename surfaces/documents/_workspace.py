@@ -636,7 +636,7 @@ def path_fault(document: str) -> str:
     parts = document.split("/")
     reasons = (
         (not 0 < len(document) <= _MAX_PATH, f"a path has 1 to {_MAX_PATH} characters"),
-        (not document.isprintable(), "it has control characters"),
+        (not is_visible_text(document), "it has control characters"),
         ("\\" in document, "folders are separated by /"),
         (not parts[0] or ":" in parts[0] or ".." in parts, "it leads out of the workspace; paths are relative to it"),
         (any(part in {"", "."} for part in parts), "it has an empty part"),
@@ -645,13 +645,26 @@ def path_fault(document: str) -> str:
     return next((reason for refused, reason in reasons if refused), "")
 
 
+def is_visible_text(name: str) -> bool:
+    """Return whether a name has no signs that can't be seen.
+
+    Each kind of space counts as seen.
+    """
+    return all(letter.isprintable() or unicodedata.category(letter) == "Zs" for letter in name)
+
+
 def name_fault(part: str) -> str:
     """Explain why a new file can't have a name, if so.
 
     The names of Windows' devices are refused everywhere, also with a suffix.
     """
     reserved = part.partition(".")[0].rstrip().lower() in _RESERVED
-    if reserved or _NOT_PORTABLE & set(part) or part != part.strip(" .") or len(part.encode()) > _MAX_NAME_BYTES:
+    if (
+        reserved
+        or _NOT_PORTABLE & set(part)
+        or part != part.strip().strip(" .")
+        or len(part.encode()) > _MAX_NAME_BYTES
+    ):
         return "not every operating system can hold a file of that name"
     return "a file of settings is written by a person" if part.casefold() == _SETTINGS_FILE else ""
 

@@ -195,6 +195,21 @@ async def test_repeated_call_lists_the_files_that_it_made_before_the_crash(left)
     ]
 
 
+async def test_call_that_is_not_repeated_lists_the_files_that_it_made(left):
+    notes = tuple(Foreseen(call_id="t~1.1.0", path=path, after="1") for path in ("one.txt", "two.txt"))
+    policy = {"policy": [{"verdict": "deny", "tool": "append"}]}
+    here, run = left(actions=[action("a"), action("b")], settings=policy, intent=intent(), foreseen=notes)
+    here.surface.probe = lambda _target, _intent, foreseen, fingerprint: (
+        Probe.DONE if [note.path for note in foreseen] == ["one.txt"] else Probe.NOT_DONE
+    )
+    returned = await here.pipeline.process_recovered(run)
+    assert here.surface.texts == []
+    assert [(result.status, result.made) for result in returned.record.results] == [
+        (ResultStatus.FAILURE, ("one.txt",)),
+        (ResultStatus.SKIPPED, ()),
+    ]
+
+
 async def test_finished_repetition_lists_the_files_of_both_calls(left):
     earlier = (Foreseen(call_id="t~1.1.0", path="one.txt", after="1"),)
     foreseen = (Foreseen(call_id="t~1.1.0", path="two.txt", after="1"),)

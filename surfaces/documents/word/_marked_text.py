@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docx.enum.section import WD_ORIENT
 from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
+from docx.shared import Inches
 
 from callboard.surfaces.documents._tables import clean
 from callboard.surfaces.documents._workspace import Snapshot
@@ -32,6 +35,8 @@ _UNDER_HEADER = re.compile(r" {0,3}\|(?: *:?-+:? *\|)+ *")
 _BOLD = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))+)(?<=\S)\*\*")
 """It looks no further than the next mark: a text of many marks takes no longer than others."""
 _DEEPEST = 9
+_MOST_UPRIGHT = 7
+"""The most columns of a table on upright pages."""
 
 
 def marked_document(text: str, header: list[str], rows: list[list[Cell]]) -> bytes:
@@ -45,6 +50,9 @@ def marked_document(text: str, header: list[str], rows: list[list[Cell]]) -> byt
         ToolError: If the text has characters that no document can hold.
     """
     file = WordFile.load(Snapshot("new.docx", Path("new.docx"), empty_document(), "", 0.0, 0o600), _LARGEST)
+    widths = (len(_cells_of(line)) for line in text.splitlines())
+    if max(len(header), *(len(row) for row in rows[:1]), *widths, 0) > _MOST_UPRIGHT:
+        _turn_pages(file)
     for lines in _blocks(clean(text)):
         if heading := _HEADING.fullmatch(lines[0]):
             _add_paragraph(file, heading_text(heading["text"]), file.styles.heading(len(heading["marks"])))
@@ -62,6 +70,14 @@ def marked_document(text: str, header: list[str], rows: list[list[Cell]]) -> byt
     if header or rows:
         _add_table(file, header, rows)
     return file.to_bytes()
+
+
+def _turn_pages(file: WordFile) -> None:
+    """Make pages wider than high, and narrow their margins."""
+    section = file.body.find(qn("w:sectPr"))
+    section.page_width, section.page_height = section.page_height, section.page_width
+    section.orientation = WD_ORIENT.LANDSCAPE
+    section.left_margin = section.right_margin = Inches(0.6)
 
 
 def heading_text(text: str) -> str:

@@ -162,6 +162,12 @@ def test_dots_and_empty_parts_of_names_are_dropped(workspace: Path, call: Call) 
     assert call("extract_archive", path="a.zip", folder="other", pattern="b/c")["files"] == ["other/b/c"]
 
 
+def test_list_of_files_that_are_left_out_is_bounded(workspace: Path, call: Call) -> None:
+    zipped(workspace / "a.zip", {"good.txt": b"good", **{f".{number}": b"" for number in range(510)}})
+    answer = call("extract_archive", path="a.zip", folder="out")
+    assert (answer["files"], len(answer["left_out"]), answer["more_left_out"]) == (["out/good.txt"], 500, 10)
+
+
 def test_folder_of_an_extraction_must_be_usable(workspace: Path, call: Call) -> None:
     zipped(workspace / "a.zip", FILES)
     for folder in ("", "../out", "CON", ".out", "out/"):

@@ -131,3 +131,17 @@ def test_an_open_mark_leaves_later_bold_words_alone(workspace: Path, call: Call)
     heading, text = [paragraph for paragraph in paragraphs if paragraph.text]
     assert heading.text == "C#"
     assert [run.text for run in text.runs if run.bold] == ["a *b* c"]
+
+
+@pytest.mark.parametrize(("columns", "is_wide"), [(7, False), (8, True)])
+@pytest.mark.parametrize("place", ["rows", "text"])
+def test_pages_of_wide_tables_are_turned(
+    workspace: Path, call: Call, columns: int, place: str, *, is_wide: bool
+) -> None:
+    header = [f"Column {number}" for number in range(columns)]
+    table = {"header": header, "rows": [header]} if place == "rows" else {"text": f"| {' | '.join(header)} |"}
+    call("create_document", path="a.docx", **table)
+    (section,) = docx.Document(str(workspace / "a.docx")).sections
+    assert (section.page_width > section.page_height) is is_wide
+    widths = [cell.width for cell in docx.Document(str(workspace / "a.docx")).tables[0].rows[0].cells]
+    assert sum(widths) == pytest.approx(section.page_width - section.left_margin - section.right_margin, rel=0.05)

@@ -45,6 +45,16 @@ def test_text_on_a_transparent_ground_is_read(workspace: Path, call: Call) -> No
     assert call("read_text", "a.png")["text"] == LINES[0]
 
 
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_picture_that_is_turned_is_read_upright(workspace: Path, call: Call, degrees: int) -> None:
+    picture_of(LINES, 20).rotate(degrees, expand=True).save(workspace / "a.png")
+    picture_of(LINES, 20).rotate(degrees, expand=True).save(workspace / "a.pdf", resolution=100)
+    words = " ".join(LINES).split()
+    for name in ("a.png", "a.pdf"):
+        text = call("read_text", name)["text"].split()
+        assert sum(word in text for word in words) >= len(words) - 1
+
+
 def test_a_picture_without_text_has_none(workspace: Path, call: Call) -> None:
     Image.new("RGB", (200, 100), "white").save(workspace / "a.png")
     answer = call("read_text", "a.png")

@@ -329,3 +329,22 @@ def test_a_folder_within_it_that_may_not_be_read_is_left_out(workspace, surface,
 
     monkeypatch.setattr(os, "scandir", refusing)
     assert [target.id for target in surface.targets()] == ["a.docx", "word", "excel", "powerpoint"]
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u3000"], ids=["no-break", "narrow", "ideographic"])
+def test_files_with_other_spaces_in_their_names_are_read(workspace: Path, call: Call, space: str) -> None:
+    name = f"Screenshot at 3.04{space}PM.txt"
+    (workspace / name).write_text("seen")
+    assert [entry["path"] for entry in call("list_files")["files"]] == [name]
+    assert list(Workspace(workspace, 1_000).documents()) == [name]
+    assert call("read_text", name)["text"] == "seen"
+    for refused in (f"{space}a.txt", f"sub{space}/a.txt"):
+        with pytest.raises(ToolError, match="not every operating system"):
+            call("create_document", path=refused)
+
+
+@pytest.mark.parametrize("mark", ["\u202e", "\u200b", "\x07", "\u2028"])
+def test_files_with_unseen_marks_in_their_names_are_left_alone(workspace: Path, call: Call, mark: str) -> None:
+    (workspace / f"a{mark}.txt").write_text("x")
+    assert call("list_files")["files"] == []
+    assert list(Workspace(workspace, 1_000).documents()) == []
