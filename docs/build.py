@@ -20,7 +20,6 @@ import tomllib
 from pathlib import Path
 
 import generate
-
 import site_links
 
 DOCS = Path(__file__).resolve().parent
@@ -42,6 +41,7 @@ INDEX = "overview.md"
 VERSION_MENU = '\n[project.extra.version]\nprovider = "mike"\n'
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard" / "ci"
 _CDN = re.compile(r"https://(?:unpkg\.com|cdn\.jsdelivr\.net)/([\w@.-]+)[\w@./-]*")
+_CDN_OF_PAGES = re.compile(rf'(?<=src="){_CDN.pattern}')
 
 
 def scripts() -> Path:
@@ -52,10 +52,8 @@ def scripts() -> Path:
     if not all((packages / name.partition("@")[0] / file).exists() for name, file in SCRIPTS.items()):
         options = ["--loglevel=error", "--no-save", "--ignore-scripts", f"--prefix={folder}"]
         npm = shutil.which("npm")
-        if (
-            not npm
-            or subprocess.run([npm, "install", *options, *SCRIPTS], check=False, stdout=subprocess.DEVNULL).returncode
-        ):
+        done = npm and subprocess.run([npm, "install", *options, *SCRIPTS], check=False, stdout=subprocess.DEVNULL)
+        if not done or done.returncode:
             sys.exit(f"the site needs {' and '.join(SCRIPTS)}: install them once with npm into {folder}")
     return packages
 
@@ -148,19 +146,27 @@ def make_local(site: Path) -> None:
         def address(match: re.Match[str], above: str = above) -> str:
             return f"{above}vendor/{match[1]}/index.js" if match[1] in vendored else "about:blank"
 
-        text = path.read_text(encoding="utf-8")
-        path.write_text(_CDN.sub(address, text), encoding="utf-8")
+        pattern = _CDN if path.suffix == ".js" else _CDN_OF_PAGES
+        path.write_text(pattern.sub(address, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def free(target: Path) -> Path:
+    """Return a folder that is new, empty or a site."""
+    if target.exists() and not (target / "sitemap.xml").exists() and any(target.iterdir()):
+        sys.exit(f"{target} has other files than a site: name a new folder with --out")
+    return target
 
 
 def build(out: Path, *, version: str = "", strict: bool = False) -> Path:
     """Build the site, and return the folder of its start page."""
+    target = free(out / version)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         stage(folder, version)
         command = [sys.executable, "-m", "zensical", "build", "--clean", "-f", str(folder / "zensical.toml")]
-        subprocess.run([*command, "--strict"] if strict else command, check=True, cwd=DOCS)
+        if subprocess.run([*command, "--strict"] if strict else command, check=False, cwd=DOCS).returncode:
+            sys.exit("the site was not built: see the lines above")
         make_local(folder / "site")
-        target = out / version
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(folder / "site", target)
     if version:
@@ -175,6 +181,8 @@ def main() -> int:
     parser.add_argument("--strict", action="store_true", help="fail at warnings and at faults of links")
     parser.add_argument("--version", default="", help="build into a folder of this version, with a menu of versions")
     options = parser.parse_args()
+    if options.version and not re.fullmatch(r"\w[\w.+-]*", options.version):
+        parser.error(f"--version is a name such as 0.1, not {options.version!r}")
     folder = build(options.out, version=options.version, strict=options.strict)
     report = site_links.report(folder)
     print("\n".join([*report.faults, f"{folder}: {report}"]))

@@ -104,6 +104,29 @@ def test_the_theme_loads_its_scripts_from_the_site(tmp_path):
     assert script.read_text(encoding="utf-8") == 'load("about:blank")'
 
 
+def test_a_page_keeps_the_addresses_of_its_text(tmp_path):
+    text = "<code>https://unpkg.com/mermaid</code>"
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    build.make_local(tmp_path)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "index.html"])
+def test_a_folder_with_other_files_is_not_replaced(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(SystemExit, match="has other files than a site"):
+        build.build(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("names", [[], ["sitemap.xml", "index.html"]])
+def test_a_folder_that_is_empty_or_a_site_may_be_replaced(tmp_path, names):
+    for name in names:
+        (tmp_path / name).touch()
+    assert build.free(tmp_path) == tmp_path
+    assert build.free(tmp_path / "new") == tmp_path / "new"
+
+
 def test_the_newest_version_is_the_first_of_the_menu(tmp_path):
     for version in ("0.1", "0.2", "0.1"):
         build.add_version(tmp_path, version)
