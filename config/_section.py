@@ -13,7 +13,10 @@ __all__ = ["HttpAddress", "Section", "Span"]
 
 
 def _address(url: str) -> str:
-    """Refuse a text that is no address; it may hold a secret, and is not shown."""
+    """Refuse a text that is no address.
+
+    It may hold a secret, and is not shown.
+    """
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
