@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 from pydantic import BaseModel
 
@@ -33,7 +33,7 @@ def explain(error: ValidationError, where: str, changes: Mapping[str, Any], mode
     by_source: dict[str, list[Any]] = {}
     for problem in error.errors():
         source = where if problem["loc"] and problem["loc"][0] in changes else _source(where, problem["loc"], model)
-        loc = [_SHOWN.get(str(part), part) for part in problem["loc"]]
+        loc = [shown_name(part) for part in problem["loc"]]
         by_source.setdefault(source, []).append({**problem, "loc": loc})
     return "\n".join(
         f"{source}: {line}"
@@ -50,6 +50,18 @@ def unknown_key(where: str, path: tuple[str, str], model: type[BaseSettings], fu
     keys = [*dict.fromkeys([*_known_keys(path[:-1], model), *further])]
     (line,) = plain_problems([{"type": "extra_forbidden", "loc": path}], lambda _: keys)
     return f"{_source(where, path, model)}: {line}"
+
+
+def is_mapping(name: str, model: type[BaseSettings]) -> bool:
+    """Return whether a section is a mapping of keys to values."""
+    field = model.model_fields.get(name)
+    origin = None if field is None else get_origin(field.annotation) or field.annotation
+    return isinstance(origin, type) and issubclass(origin, dict | BaseModel)
+
+
+def shown_name(name: object) -> object:
+    """Return a section's name as a file spells it."""
+    return _SHOWN.get(str(name), name)
 
 
 def key_error(key: object) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from callboard.config._section import Section
 from callboard.messages import Hazard, PolicyRule, Verdict
 
-DEFAULT_RULES = (
-    PolicyRule(verdict=Verdict.APPROVE, hazards=tuple(Hazard), reason="the default asks before what may do harm"),
-)
+DEFAULT_RULES = (PolicyRule(verdict=Verdict.APPROVE, hazards=tuple(Hazard), reason="it may do harm"),)
 """The default rules: every hazard needs approval unless a rule of the operator decides otherwise."""
 
 

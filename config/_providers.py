@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_serializer, field_validator, model_validator
 
 from callboard.config._plugin_options import Options
 from callboard.config._secrets_in_urls import in_url, masked
-from callboard.config._section import Section, Span
+from callboard.config._section import HttpAddress, Section, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +28,7 @@ class Provider(Section):
     kind: str = ""
     """Its API: `openai`, `anthropic`, `google`, `ollama` …, or `openai-compatible`. By default its own name, if that is
     a known kind, else `openai-compatible`."""
-    url: str | None = None
+    url: HttpAddress | None = None
     """Its address, such as `http://127.0.0.1:8080/v1`; by default that of its kind. User, password and query are never
     shown."""
     api_key: SecretStr | None = None
@@ -86,20 +85,6 @@ class Provider(Section):
     @classmethod
     def _spelled(cls, kind: str) -> str:
         return kind.replace("_", "-")
-
-    @field_validator("url")
-    @classmethod
-    def _address(cls, url: str | None) -> str | None:
-        """Refuse what is no address; the text itself may hold a secret."""
-        try:
-            parts = urlsplit(url or "http://host")
-            is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and url != ""
-        except ValueError:  # an open bracket
-            is_address = False
-        if not is_address:
-            msg = "is no address: write http://HOST:PORT/PATH or https://…, such as http://127.0.0.1:8080/v1"
-            raise ValueError(msg)
-        return url
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

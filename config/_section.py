@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
 from callboard.messages import Span, TermSection
 
-__all__ = ["Section", "Span"]
+__all__ = ["HttpAddress", "Section", "Span"]
+
+
+def _address(url: str) -> str:
+    """Refuse a text that is no address.
+
+    It may hold a secret, and is not shown.
+    """
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:  # an open bracket
+        is_address = False
+    if not is_address:
+        msg = "is no address: write http://HOST:PORT/PATH or https://…, such as http://127.0.0.1:8080/v1"
+        raise ValueError(msg)
+    return url
+
+
+HttpAddress = Annotated[str, AfterValidator(_address)]
+"""The address of a server, by HTTP."""
 
 
 class Section(TermSection):

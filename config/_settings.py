@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from contextvars import ContextVar
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
@@ -21,6 +22,7 @@ from callboard.config._invalid_settings import (
     check_environment,
     check_spellings,
     explain,
+    is_mapping,
     key_error,
     one_name,
     one_spelling,
@@ -95,6 +97,20 @@ class _Environment(EnvSettingsSource):
             name: value if isinstance(value, dict) and "value" in value else env_vars.get(f"{prefix}{name}", value)
             for name, value in values.items()
         }
+
+
+class _SettingsFile(YamlConfigSettingsSource):
+    """The file as a source.
+
+    Its sections have the forms of the other sources', so that these override it key by key.
+    """
+
+    def __call__(self) -> dict[str, Any]:
+        """Return the sections."""
+        content = {SPELLINGS.get(name, name): value for name, value in super().__call__().items() if value is not None}
+        if "policy" in content:
+            content["policy"] = as_rules(content["policy"])
+        return content
 
 
 class Settings(DocumentedFields, BaseSettings):
@@ -222,7 +238,7 @@ class Settings(DocumentedFields, BaseSettings):
         """Order the sources: arguments override the environment, which overrides the file."""
         path = _file_read.get() or settings_cls.model_config.get("yaml_file")
         _file_read.set(None)  # a validator may make other settings
-        return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls, path)
+        return init_settings, _Environment(settings_cls), _SettingsFile(settings_cls, path)
 
     @classmethod
     def load(
@@ -350,6 +366,14 @@ def _check_readable(file: Path) -> None:
         msg = f"{file}: {key_error(bad_keys[0])}"
         raise SettingsError(msg)
     check_spellings(content.get("providers"), file)
+    bad_sections = [
+        f"{file}: {name}: must be a mapping of keys to values"
+        for name, value in content.items()
+        if is_mapping(SPELLINGS.get(name, name), Settings)
+        and not isinstance(as_rules(value) if name == "policy" else value, dict | NoneType)
+    ]
+    if bad_sections:  # a value of another source would replace such a section silently
+        raise SettingsError("\n".join(bad_sections))
 
 
 def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:

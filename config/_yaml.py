@@ -40,7 +40,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 name, line = self.construct_object(key), key.start_mark.line + 1
                 if name in lines:
-                    msg = f"the key {name!r} appears twice, in lines {lines[name]} and {line}: merge them"
+                    msg = f"the key {key.value!r} appears twice, in lines {lines[name]} and {line}: merge them"
                     raise YamlError(msg)
                 lines[name] = line
         return super().construct_mapping(node, deep)

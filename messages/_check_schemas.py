@@ -9,6 +9,7 @@ from callboard.messages._patterns import check_expression, expression_size
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import jsonschema
     from pydantic import JsonValue
 
 _MOST_PARTS = 10_000
@@ -17,6 +18,11 @@ _DATA = frozenset({"const", "enum", "default", "examples"})
 """The keywords whose values are no schemas."""
 _BACKTRACKING = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 """The keywords that jsonschema evaluates with Python's regular expressions."""
+
+
+def schema_problem(error: jsonschema.SchemaError) -> str:
+    """Describe a value that is no JSON Schema."""
+    return f"is not a JSON Schema: the value at {error.json_path} is not allowed there"
 
 
 def check_schema(schema: Mapping[str, JsonValue]) -> None:
@@ -31,8 +37,7 @@ def check_schema(schema: Mapping[str, JsonValue]) -> None:
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
-        msg = f"is not a JSON Schema: {error.json_path}: {error.message}"
-        raise ValueError(msg) from None
+        raise ValueError(schema_problem(error)) from None
     if schema.keys().isdisjoint(jsonschema.Draft202012Validator.VALIDATORS):
         msg = "expects nothing: it has none of the keywords of JSON Schema, such as `type`"
         raise ValueError(msg)

@@ -33,6 +33,7 @@ from callboard.messages._base import (
     Value,
     as_texts,
 )
+from callboard.messages._check_schemas import schema_problem
 from callboard.messages._checks import MOST_CHECKS, Check, CheckResult
 from callboard.messages._command import PlannedAction
 from callboard.messages._documented_fields import DocumentedFields
@@ -92,6 +93,9 @@ class Secret(DocumentedFields, Value):
 
 
 def _as_secret(value: object) -> object:
+    if isinstance(value, bool | int | float):
+        msg = "must be text, and is read as another type: put it in quotes"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic turns it into an error of the field
     text = SecretStr(value) if isinstance(value, str) else value
     return Secret(value=text) if isinstance(text, SecretStr) else value
 
@@ -300,8 +304,7 @@ class Task(DocumentedFields, Message):
             try:
                 jsonschema.Draft202012Validator.check_schema(value)
             except jsonschema.SchemaError as error:
-                msg = f"is not a JSON Schema: {error.json_path}: {error.message}"
-                raise ValueError(msg) from None
+                raise ValueError(schema_problem(error)) from None
             _check_references(value, value)
         return value
 

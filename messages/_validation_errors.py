@@ -46,7 +46,6 @@ _BOUNDS = {
     "string_too_short": "must have at least {min_length} characters",
     "too_long": "must have at most {max_length} entries",
     "too_short": "must have at least {min_length} entries",
-    "invalid_key": "a key must be text: put it in quotes",
     "missing": "is missing",
     "json_invalid": "is not valid JSON: {error}",
 }
@@ -74,6 +73,9 @@ def plain_problems(problems: Iterable[Any], keys: Callable[[Sequence[Any]], Sequ
             place, reason = loc[:-1], f"the key {_reason(problem)}"
         elif loc[-1:] == [_KEY]:
             place, reason = loc[:-2], f"the key {_key(problem['input'])}{_reason(problem)}"
+        elif problem["type"] == "invalid_key":
+            key = problem["input"]
+            place, reason = loc[:-1], f"the key {_key(key)}must be text{_advice('text', key)}"
         elif problem["type"] == "extra_forbidden":
             known = keys(loc)
             hint = did_you_mean(str(loc[-1]), known, f"known: {', '.join(known)}" if known else "")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from callboard.config import YamlError, load_yaml
-from callboard.messages import ResultStatus, ScriptError
+from callboard.messages import ResultStatus, ScriptError, form_of
 from callboard.models._model import Model, ModelAnswer, ModelRequest
 from callboard.models._references import resolve
 
@@ -116,11 +116,11 @@ class ScriptedModel(Model):
 
 def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
     if not isinstance(answers, dict):
-        msg = f"{source}: expected address → list of answers, found a {type(answers).__name__}"
+        msg = f"{source}: expected address → list of answers, found {form_of(answers)}"
         raise ScriptError(msg)
     for address, entries in answers.items():
         if not isinstance(address, str) or not isinstance(entries, list | tuple):
-            msg = f"{source}: {address}: expected a list of answers, found a {type(entries).__name__}"
+            msg = f"{source}: {address}: expected a list of answers, found {form_of(entries)}"
             raise ScriptError(msg)
         for number, entry in enumerate(entries, 1):
             if not isinstance(entry, dict):

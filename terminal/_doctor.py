@@ -154,7 +154,7 @@ def _journal(settings: Settings) -> Iterator[Finding]:
                 holder = reader.holder()
             details += [] if holder is None else [f"in use by process {holder.pid} on {holder.host}"]
         else:
-            details.append("new: the first start creates it")
+            details.append("the first start creates it")
     except (JournalError, OSError) as error:
         details.append(str(error))
         works = False

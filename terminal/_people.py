@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 
 NO_INPUT = "--no-input"
+_NO_TERMINAL = "no terminal"
+_THIS_PROGRAM = "callboard"
+"""The name that answers in place of a person, in the record."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ class Attendance:
     """The reason why no person is asked; empty when a person is at the terminal, or at the console."""
     elsewhere: bool = False
     """Whether people answer in the console alone."""
+
+    @property
+    def why_absent(self) -> str:
+        """The reason why no person is asked, as a sentence."""
+        return "there is no terminal" if self.absent == _NO_TERMINAL else f"{self.absent} was given"
 
     @property
     def by(self) -> str:
@@ -65,7 +73,8 @@ class Attendance:
         Empty when a person is asked everything.
         """
         approvals = "all requests for approval are approved (--yes)" if self.yes else ""
-        questions = f"no person is asked, and the agents know it ({self.absent})" if self.absent else ""
+        unasked = "questions are not asked" if self.yes else "approvals are rejected, and questions are not asked"
+        questions = f"{unasked}: {self.why_absent}" if self.absent else ""
         questions = "approvals and questions wait in the console" if self.elsewhere else questions
         return "; ".join(filter(None, (approvals, questions)))
 
@@ -97,7 +106,7 @@ def attendance(*, yes: bool, no_input: bool, as_json: bool, has_console: bool = 
         return Attendance(yes=yes, elsewhere=True)
     if as_json:
         return Attendance(yes=yes, absent="--json")
-    return Attendance(yes=yes, absent="" if sys.stdin.isatty() else "no terminal")
+    return Attendance(yes=yes, absent="" if sys.stdin.isatty() else _NO_TERMINAL)
 
 
 _SHOWN_CONTROLS = 12
@@ -260,8 +269,8 @@ class TerminalPeople:
                     self._handles[ask.task_id].approve(ask.id, by=self._attendance.by)
                     said = f"approved ({self._attendance.by})"
                 else:
-                    how = self._attendance.absent
-                    said = f"{self._decline(ask, how, 'no person is here to approve it')} ({how})"
+                    why = f"no person could be asked, because {self._attendance.why_absent}"
+                    said = f"{self._decline(ask, _THIS_PROGRAM, why)}: {why}"
                 self._console.print(Text(said, style="dim"))
         if asks and self._current_id:
             self._prompt(self._open[self._current_id])
@@ -274,7 +283,8 @@ class TerminalPeople:
         if ask.limit is not None:
             self._handles[ask.task_id].answer(ask.id, STOP, by=by)
             return f"answered with {STOP!r}"
-        self._handles[ask.task_id].cancel(f"a question was not answered ({by}): {asked(ask)}")
+        why = f", because {self._attendance.why_absent}" if self._attendance.absent else ""
+        self._handles[ask.task_id].cancel(f"a question was not answered{why}: {asked(ask)}")
         return "not answered, so the task is cancelled"
 
     def _show(self, ask: ApprovalRequest | Question) -> None:

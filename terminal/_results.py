@@ -78,7 +78,7 @@ def print_result(
     if words := verdict(result):
         console.print(Text(words, style=_VERIFIED[result.verified]))
     facts = [("check", text) for text in failed_checks(result)]
-    facts += [("told", text) for text in (proposals(result),) if text]
+    facts += [("model", text) for text in (proposals(result),) if text]
     facts += [("judge", judge_result.told()) for judge_result in result.judged]
     facts += [("because", reason) for reason in _reasons(result)]
     facts += [("subtask", reason) for reason in _left_undone(result)]

@@ -86,7 +86,7 @@ def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) 
         if who.gives_up(ask):
             what = asked(ask) if isinstance(ask, Question) else ask.reason
             fail(
-                f"{task_id} waits for a person ({plain(what)}), and no person is asked ({who.absent}): "
+                f"{task_id} waits for a person ({plain(what)}), and no person can be asked, because {who.why_absent}: "
                 "resume it in a terminal, or say --no-input to give it up"
             )
 

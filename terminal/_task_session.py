@@ -94,7 +94,7 @@ class TaskSession:
     """Whether a cancel does not wait for other machines of the fleet."""
 
 
-def play(supervisor: Supervisor, task: Task, stage: TaskSession, head: Callable[[], None]) -> TaskResult:
+def play(supervisor: Supervisor, task: Task, stage: TaskSession, head: Callable[[], None] = lambda: None) -> TaskResult:
     """Run a task, and show its events and then its last picture.
 
     Open requests are put to the person at the terminal, if there is one. `head` prints the head of the run, once the

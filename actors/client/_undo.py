@@ -82,7 +82,7 @@ def _changed(rows: Iterable[Row]) -> list[_Changed]:
 
 def _chosen(changed: list[_Changed], task_id: str, files: Collection[str]) -> list[_Changed]:
     if not changed:
-        msg = f"there is nothing to bring back: {task_id} changed no file of its may_change"
+        msg = f"there is nothing to bring back: {task_id} changed no file that its may_change names"
         raise UndoRefusedError(msg)
     for name in files:
         if not any(_is_called(file.path, name) for file in changed):

@@ -14,7 +14,7 @@ from callboard.messages import ActionFacts, Coverage, Hazard, maker
 from callboard.surfaces import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pydantic import JsonValue
 
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from callboard.models import ToolInfo
 
 _kept = maker(ActionFacts)
+
+_HARM = {
+    Hazard.LAUNCHES: "launches a program",
+    Hazard.CONFIGURES: "changes the configuration",
+    Hazard.LOGS_IN: "logs in",
+    Hazard.LEAVES: "leaves the workspace",
+    Hazard.UNKNOWN: "has unknown effects",
+}
+"""The hazards whose names do not complete a sentence."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +123,16 @@ class Policy:
         for number, rule in enumerate(self.rules, 1):
             if _may_match(rule, agent, tool, effect, hazards):
                 why = rule.reason or f"rule {number} of {self._name}"
-                reason = f"{why} ({tool} {', '.join(sorted(hazards))})" if hazards else why
+                reason = f"{why} ({tool} {_harm(hazards)})" if hazards else why
                 matches.append((rule, Ruling(rule.verdict, reason)))
                 if not (rule.arguments or rule.resource):
                     break
         return tuple(matches)
+
+
+def _harm(hazards: Iterable[Hazard]) -> str:
+    """Describe hazards, as the rest of a sentence about a tool."""
+    return ", ".join(_HARM.get(hazard, hazard.value) for hazard in sorted(hazards))
 
 
 def _lifted(rule: PolicyRule, ruling: Ruling, tool: ToolInfo, facts: Facts) -> Ruling:

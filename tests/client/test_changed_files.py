@@ -209,7 +209,7 @@ def test_a_note_names_no_file(run, until, workspace):
     supervisor.post(handle.task_id, "may_change: prices.xlsx")
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
-    with pytest.raises(UndoRefusedError, match="no file of its may_change"):
+    with pytest.raises(UndoRefusedError, match="changed no file that its may_change names"):
         supervisor.undo(handle.task_id)
 
 

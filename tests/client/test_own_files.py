@@ -19,7 +19,7 @@ COPY = call("move_file", path="person.txt", new_path="own.txt", copy=True)
 DELETE = call("delete_file", path="own.txt")
 MOVE_OVER = call("move_file", path="person.txt", new_path="own.txt")
 MOVES = [{"verdict": "allow", "tool": "move_file"}]
-ASKED = "the default asks before what may do harm (delete_file deletes)"
+ASKED = "it may do harm (delete_file deletes)"
 
 
 @pytest.fixture

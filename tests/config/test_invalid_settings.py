@@ -104,6 +104,25 @@ def test_variable_of_a_provider_reaches_a_name_with_hyphens(tmp_path, monkeypatc
     assert settings.provider_of("other:x") == "other"
 
 
+def test_variable_of_a_section_keeps_the_rules_and_servers_of_the_file(tmp_path, monkeypatch):
+    file = tmp_path / "settings.yaml"
+    file.write_text("policy: [{tool: pay, verdict: deny}]\nmcpServers: {a: {command: ls}}\n", encoding="utf-8")
+    monkeypatch.setenv("CALLBOARD_POLICY__EXPLAIN", "true")
+    monkeypatch.setenv("CALLBOARD_MCP_SERVERS__B__COMMAND", "ls")
+    settings = Settings.load(file)
+    assert ([rule.tool for rule in settings.policy.rules], settings.policy.explain) == (["pay"], True)
+    assert sorted(settings.mcp_servers) == ["a", "b"]
+
+
+@pytest.mark.parametrize("section", ["models: gpt-5", "limits: 5", "mcpServers: [a]", "policy: deny"])
+def test_section_that_is_no_mapping_is_refused_beside_other_sources(tmp_path, monkeypatch, section):
+    file = tmp_path / "settings.yaml"
+    file.write_text(section, encoding="utf-8")
+    monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "7")
+    name = section.partition(":")[0]
+    assert error_of(file, models={}) == f"{file}: {name}: must be a mapping of keys to values"
+
+
 def test_file_with_two_spellings_of_a_provider_is_refused(tmp_path):
     file = tmp_path / "settings.yaml"
     file.write_text("providers: {my_box: {seed: 1}, my-box: {seed: 2}}\n", encoding="utf-8")

@@ -29,7 +29,7 @@ def file(tmp_path):
         ("limits:\n  steps: 1\n  repairs: 2\n  steps: 3\n", "'steps'", 2, 4),
         ("a: {b: 1, c: 2, b: 3}", "'b'", 1, 1),
         ("- a: 1\n  a: 1\n", "'a'", 1, 2),
-        ("yes: 1\ntrue: 2\n", "True", 1, 2),
+        ("yes: 1\ntrue: 2\n", "'true'", 1, 2),
         ('"a": 1\na: 2\n', "'a'", 1, 2),
     ],
 )

@@ -275,7 +275,7 @@ async def test_verdict_event_has_tool_effect_and_reason(stage):
 async def test_the_default_asks_before_hazards_and_the_verdict_names_them(stage):
     here = stage(answer(WIPE), surface=Restless)
     done = await acted(here)
-    why = "the default asks before what may do harm (wipe deletes, leaves)"
+    why = "it may do harm (wipe deletes, leaves the workspace)"
     assert ([action.tool for action in done.held], done.held_by, done.held_why) == (["wipe"], Held.POLICY, why)
     [told] = here.events(EventName.POLICY_DECIDED)
     assert (told.data["verdict"], told.data["hazards"]) == ("approve", ["deletes", "leaves"])

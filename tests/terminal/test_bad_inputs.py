@@ -192,7 +192,7 @@ MISTAKES = {
     ),
     "a script of another form": (
         lambda: job(files={"script.yaml": "host: {a: b}\n"}),
-        "models.host: {here}/job/script.yaml: host: expected a list of answers, found a dict",
+        "models.host: {here}/job/script.yaml: host: expected a list of answers, found a mapping of keys to values",
     ),
     # the journal
     "a journal that is a folder": (

@@ -278,9 +278,9 @@ def test_model_gets_a_note_when_no_person_can_answer(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "no person is asked, and the agents know it (no terminal)"),
-        (["--no-input"], "no person is asked, and the agents know it (--no-input)"),
-        (["--yes"], "all requests for approval are approved (--yes); no person is asked"),
+        ([], "approvals are rejected, and questions are not asked: there is no terminal"),
+        (["--no-input"], "approvals are rejected, and questions are not asked: --no-input was given"),
+        (["--yes"], "all requests for approval are approved (--yes); questions are not asked: there is no terminal"),
     ],
 )
 def test_run_prints_its_answerer_even_without_questions(
@@ -308,14 +308,14 @@ def test_with_no_input_a_question_at_a_budget_limit_is_answered_with_stop(
     result, said = played(place, lambda _request: {"Status": "CONTINUE"}, Attendance(absent="--no-input"))
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert "Go on with as much again? (go on / stop)" in said
-    assert "answered with 'stop' (--no-input)" in said
+    assert "answered with 'stop': no person could be asked, because --no-input" in said
 
 
 def test_question_without_a_person_cancels_the_task(folder: Callable[..., Path]) -> None:
     result, _ = played(folder(), lambda _request: ASK, Attendance(yes=True, absent="no terminal"))
     assert result.outcome is Outcome.CANCELLED
     (cause,) = result.causes
-    assert cause.reason == "a question was not answered (no terminal): Which year? (last / this)"
+    assert cause.reason == "a question was not answered, because there is no terminal: Which year? (last / this)"
 
 
 def test_an_approval_is_shown_and_what_it_is_for_not_done(call: Call, here: Path, folder: Callable[..., Path]) -> None:
@@ -331,7 +331,7 @@ def test_json_has_the_reason_of_a_missing_approval_too(call: Call, folder: Calla
     rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
     result = TaskResult.model_validate_json(call("run", folder(CREATE, policy=[rule]), "--json").stdout)
     assert result.outcome is Outcome.REJECTED
-    assert any("no person is here to approve it" in cause.reason for cause in result.causes)
+    assert any("no person could be asked, because " in cause.reason for cause in result.causes)
 
 
 def test_yes_approves_actions_and_records_itself(call: Call, here: Path, folder: Callable[..., Path]) -> None:

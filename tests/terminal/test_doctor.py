@@ -199,7 +199,7 @@ def test_missing_agents_and_prompts_are_reported(found: Callable[..., Finding]) 
 
 def test_journal_is_shown_with_its_version(found: Callable[..., Finding], here: Path) -> None:
     settings = {"journal": {"path": "journal.db"}}
-    assert found("journal", **settings).told == ("new: the first start creates it",)
+    assert found("journal", **settings).told == ("the first start creates it",)
     JournalFile.open(here / "journal.db").close()
     journal = found("journal", **settings)
     assert journal.works

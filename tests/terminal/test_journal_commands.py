@@ -387,7 +387,7 @@ def test_the_history_tells_who_approved(call: Call, folder: Folder) -> None:
 def test_the_history_tells_who_rejected_and_why(call: Call, folder: Folder) -> None:
     call("run", folder(CREATE, FINISH, policy=NOD))
     said = words(call("show", "job-1", "runs/job-1").stdout)
-    assert "rejected by no terminal: no person is here to approve it" in said
+    assert "rejected by callboard: no person could be asked, because there is no terminal" in said
     assert "rejected in " in said
 
 
@@ -491,7 +491,10 @@ def test_without_a_terminal_a_task_that_waits_for_a_person_is_left_alone(call: C
     place = suspended(ASK, FINISH)
     result = call("resume", place)
     assert result.exit_code == USAGE
-    assert "t waits for a person (Which year? (last / this)), and no person is asked (no terminal)" in result.stderr
+    assert (
+        "t waits for a person (Which year? (last / this)), and no person can be asked, because there is no terminal"
+        in result.stderr
+    )
     assert listed(call, place) == {"t": None}
 
 

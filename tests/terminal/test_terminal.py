@@ -194,7 +194,7 @@ def test_text_of_an_agent_never_controls_the_terminal(terminal):
 def test_no_input_rejects_in_a_terminal_too(terminal, tmp_path):
     screen = terminal(CREATE, FINISH, arguments=["--no-input"])
     assert screen.end() == 7
-    assert "rejected (--no-input)" in screen.shown
+    assert "rejected: no person could be asked, because --no-input was given" in screen.shown
 
 
 def test_json_asks_no_question(terminal):
