@@ -62,6 +62,8 @@ class Supervisor:
             raise TypeError(msg)
         self.settings = assembly.settings
         """The settings that it was started with."""
+        self.skills = tuple(folder.skill for folder in assembly.skills)
+        """The skills of its agents, as they were read at the start."""
         self._leftovers: tuple[str, ...] | None = None
         self._stopping = threading.Lock()
         self._assembly = assembly

@@ -150,7 +150,7 @@ class ThreadTasks:
             if self.requests(open_handle):
                 msg = "this thread waits for answers to its interrupts: send them as `resume`"
                 raise RunRefusedError(RunRefusal.INTERRUPTS_PENDING, msg)
-            msg = "a task of this thread is at work: follow it by its runId, or cancel it"
+            msg = "a task of this thread is at work: follow it by the runId that began it, or cancel it"
             raise RunRefusedError(RunRefusal.BUSY, msg)
         owner = _digest(thread.person)
         if sum(handle.task.labels.get(_PERSON_LABEL) == owner for handle in self._supervisor.pending()) >= _MOST_TASKS:
@@ -199,24 +199,15 @@ class ThreadTasks:
                 RunRefusal.UNKNOWN_INTERRUPT, "an answer is for no interrupt of this thread, or for one twice"
             )
         requests = {request.id: request for request in self.requests(handle)}
-        open_decisions = {
-            entry.interrupt_id: answer_to(requests[entry.interrupt_id], entry)
-            for entry in entries
-            if entry.interrupt_id in requests
+        answers = {
+            id_: answer_to(requests[id_], entry) for id_, entry in zip(ids, entries, strict=True) if id_ in requests
         }
-        earlier_closings = self._closings(handle, ids)
-        if set(ids) - open_decisions.keys() - earlier_closings.keys():
+        if set(ids) - answers.keys() - self._closings(handle, ids).keys():
             raise RunRefusedError(RunRefusal.UNKNOWN_INTERRUPT, "an answer is for no interrupt of this thread")
-        late = [entry for entry in entries if entry.interrupt_id not in open_decisions]
-        for request_id, decision in open_decisions.items():
-            try:
-                _take(handle, request_id, decision, thread.person)
-            except NotWaitingError:
-                late.append(next(entry for entry in entries if entry.interrupt_id == request_id))
-            except AnswerRefusedError as error:
-                raise RunRefusedError(RunRefusal.INVALID_ANSWER, str(error)) from None
+        taken_ids = {id_ for id_, answer in answers.items() if _is_taken(handle, id_, answer, thread.person)}
         closings = self._closings(handle, ids)
-        notes = [_late_note(closings[entry.interrupt_id], entry) for entry in late if entry.interrupt_id in closings]
+        late_entries = [entry for entry in entries if entry.interrupt_id in closings.keys() - taken_ids]
+        notes = [_late_note(closings[entry.interrupt_id], entry) for entry in late_entries]
         last_seq = max((event.seq for event in closings.values()), default=0)
         past = tuple(event for event in self._events(handle) if event.seq <= last_seq)
         return Continuation(handle, past, tuple(filter(None, notes)))
@@ -232,13 +223,24 @@ class ThreadTasks:
             return list(reader.events(handle.task_id))
 
 
-def _take(handle: TaskHandle, request_id: str, decision: InterruptAnswer, person: str) -> None:
-    if decision.is_approval and decision.approved:
-        handle.approve(request_id, by=person)
-    elif decision.is_approval:
-        handle.reject(request_id, decision.reason, by=person)
-    elif decision.texts:
-        handle.answer(request_id, *decision.texts, by=person)
+def _is_taken(handle: TaskHandle, request_id: str, answer: InterruptAnswer, person: str) -> bool:
+    """Give an answer to a task; return whether it came in time.
+
+    Raises:
+        RunRefusedError: If it does not fit.
+    """
+    try:
+        if answer.is_approval and answer.approved:
+            handle.approve(request_id, by=person)
+        elif answer.is_approval:
+            handle.reject(request_id, answer.reason, by=person)
+        elif answer.texts:
+            handle.answer(request_id, *answer.texts, by=person)
+    except NotWaitingError:
+        return False
+    except AnswerRefusedError as error:
+        raise RunRefusedError(RunRefusal.INVALID_ANSWER, str(error)) from None
+    return True
 
 
 def _late_note(event: Event, entry: ResumeEntry) -> str:

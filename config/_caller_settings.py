@@ -29,6 +29,9 @@ class CallerRights(Section):
     """The budget of each of its tasks, besides `budget.task`."""
     limits: TaskLimits | None = None
     """The limits of each of its tasks, at most those of `limits`."""
+    pictures: bool = False
+    """Whether it may read the pictures of its tasks, such as screenshots of windows and pages. Nothing in a picture can
+    be redacted: it shows all that stood on the screen."""
     checks: bool = True
     """Whether its tasks may have checks. Those that run a program or a command are refused in any case."""
     elicitation: Literal["none", "person"] = "none"

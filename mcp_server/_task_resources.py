@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import itertools
+import json
 import os
 import stat
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from pydantic import BaseModel
 
-from callboard.journal import artifacts_of
+from callboard.journal import JournalReader, artifacts_of
 from callboard.messages import CallboardError, reason_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcp.server.mcpserver import MCPServer
 
     from callboard.actors.client import TaskHandle
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 10_000_000
 """The largest file, and the longest result, that is read at once."""
+_MOST_PICTURES = 1_000
+"""The most pictures of a list."""
 
 
 class TaskResources:
@@ -37,6 +46,9 @@ class TaskResources:
         server.resource("callboard://tasks/{task_id}/artifacts/{index}", mime_type="application/octet-stream")(
             self.artifact
         )
+        if self._caller.rights.pictures:
+            server.resource("callboard://tasks/{task_id}/pictures", mime_type="application/json")(self.pictures)
+            server.resource("callboard://tasks/{task_id}/pictures/{digest}", mime_type="image/png")(self.picture)
 
     async def result(self, task_id: str) -> str:
         """Return the whole result of an ended task, as JSON.
@@ -60,11 +72,51 @@ class TaskResources:
             raise ResourceNotFoundError(msg)
         return await asyncio.to_thread(self._contents, Path(artifacts[int(index)]))
 
-    async def _ended(self, task_id: str) -> TaskHandle:
+    async def pictures(self, task_id: str) -> str:
+        """List the pictures of a task so far, as JSON.
+
+        Each has a URI, and the run of the agent that saw it. Nothing in them is redacted.
+        """
+        handle = await self._own(task_id)
+        runs = await asyncio.to_thread(self._digests, handle.task_id)
+        listed = [
+            {"uri": f"callboard://tasks/{handle.task_id}/pictures/{digest}", "run": run}
+            for digest, run in itertools.islice(runs.items(), _MOST_PICTURES)
+        ]
+        return json.dumps({"pictures": listed, "left_out": len(runs) - len(listed)}, indent=1)
+
+    async def picture(self, task_id: str, digest: str) -> bytes:
+        """Return a picture of a task, as PNG; nothing in it is redacted."""
+        handle = await self._own(task_id)
+        picture = await asyncio.to_thread(self._picture, handle.task_id, digest)
+        if picture is None or len(picture) > _MOST_BYTES:
+            msg = "the task has no such picture, or the journal no longer keeps it"
+            raise ResourceNotFoundError(msg)
+        return picture
+
+    def _digests(self, task_id: str) -> dict[str, str]:
+        """Return the digests of a task's pictures, with the runs of agents that saw them."""
+        with JournalReader.open(self._tasks.journal, pictures=False) as reader:
+            runs: dict[str, str] = {}
+            for row in reader.rows(task_id, events=False):
+                for digest in _pictures_in(row.message):
+                    runs.setdefault(digest, row.run_id)
+        return runs
+
+    def _picture(self, task_id: str, digest: str) -> bytes | None:
+        if digest not in self._digests(task_id):
+            return None
+        with JournalReader.open(self._tasks.journal, pictures=False) as reader:
+            return reader.picture(bytes.fromhex(digest))
+
+    async def _own(self, task_id: str) -> TaskHandle:
         try:
-            handle = await self._tasks.find(self._caller, task_id)
+            return await self._tasks.find(self._caller, task_id)
         except CallboardError as error:
             raise ResourceNotFoundError(str(error)) from None
+
+    async def _ended(self, task_id: str) -> TaskHandle:
+        handle = await self._own(task_id)
         if not handle.done():
             msg = "the task is not over"
             raise ResourceError(msg)
@@ -91,6 +143,22 @@ class TaskResources:
         except OSError as error:
             msg = f"{path.name} can't be read: {reason_of(error).replace(str(path.parent), '')}"
             raise ResourceError(msg) from None
+
+
+def _pictures_in(value: Any) -> Iterator[str]:
+    """Yield the digests of pictures in a message that was read without them: all of its bytes are digests."""
+    match value:
+        case bytes() if len(value) == hashlib.sha256().digest_size:
+            yield value.hex()
+        case dict():
+            yield from _pictures_in(tuple(value.values()))
+        case list() | tuple():
+            for item in value:
+                yield from _pictures_in(item)
+        case BaseModel():
+            yield from _pictures_in(tuple(getattr(value, name) for name in type(value).model_fields))
+        case _ if is_dataclass(value):
+            yield from _pictures_in(tuple(getattr(value, field.name) for field in fields(value)))
 
 
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

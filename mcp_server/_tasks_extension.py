@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver.server import require_client_extension
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 TASKS = "io.modelcontextprotocol/tasks"
 _VERSIONS = frozenset({"2026-07-28"})
 _POLL_MILLISECONDS = 1_000
+_MOST_TIMES = 1_000
 
 
 class OneTaskParams(RequestParams):
@@ -42,6 +44,14 @@ class TaskUpdateParams(OneTaskParams):
     input_responses: dict[str, ElicitResult]
 
 
+class _Times(NamedTuple):
+    """The moments of a task's first and last events, and the number of the last."""
+
+    seq: int
+    first: float
+    last: float
+
+
 class TasksExtension(Extension):
     """Serves one caller's tasks to clients that name the extension.
 
@@ -54,6 +64,9 @@ class TasksExtension(Extension):
         self._tasks = tasks
         self._caller = caller
         self._answers = answers
+        self._known_times: dict[str, _Times] = {}
+        """The times of the tasks that were asked last: a client that polls has each event read once."""
+        self._looking = threading.Lock()
 
     def methods(self) -> Sequence[MethodBinding]:
         """Return the methods of the extension."""
@@ -140,11 +153,20 @@ class TasksExtension(Extension):
 
     def _times(self, handle: TaskHandle) -> tuple[str, str]:
         """Return the moments of submission and last change, in ISO 8601."""
-        with JournalReader.open(self._tasks.journal, pictures=False) as reader:
-            moments = [event.at for event in reader.events(handle.task_id)]
-        moments = moments or [dt.datetime.now(dt.UTC).timestamp()]
-        first, last = (dt.datetime.fromtimestamp(moment, dt.UTC) for moment in (moments[0], moments[-1]))
-        return first.isoformat(), last.isoformat()
+        with self._looking:
+            known = self._known_times.pop(handle.task_id, None)
+            with JournalReader.open(self._tasks.journal, pictures=False) as reader:
+                events = list(reader.events(handle.task_id, 0 if known is None else known.seq))
+            if events:
+                first = events[0].at if known is None else known.first
+                known = _Times(events[-1].seq, first, events[-1].at)
+            now = dt.datetime.now(dt.UTC).timestamp()
+            known = known or _Times(0, now, now)
+            self._known_times[handle.task_id] = known  # at the end: it was asked last
+            if len(self._known_times) > _MOST_TIMES:
+                self._known_times.pop(next(iter(self._known_times)))
+        first_moment, last_moment = (dt.datetime.fromtimestamp(at, dt.UTC) for at in (known.first, known.last))
+        return first_moment.isoformat(), last_moment.isoformat()
 
 
 def _is_named(ctx: ServerRequestContext[Any, Any]) -> bool:

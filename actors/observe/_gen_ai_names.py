@@ -3,6 +3,8 @@
 Those in development are in a repository of their own since version 0.1.0:
 https://github.com/open-telemetry/semantic-conventions-genai. Before, they were a part of the semantic conventions, last
 of version 1.41.0. The package ``opentelemetry-semantic-conventions`` has the earlier ones only, as incubating.
+
+Of the four breaking changes of 0.1.0, the limit on the predefined values of one attribute was not checked here.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ import os
 import pytest
 from mcp import MCPError
 
-from support import ASK, append
+from callboard.testing import MemoryServer
+from support import ASK, FINISH, PNG, append
 
 RUN = {"request": "make it"}
 
@@ -77,3 +78,41 @@ async def test_an_open_task_has_no_result_yet(desk):
         report = (await client.call_tool("run_task", {**RUN, "target": "memo:one"})).structured_content
         with pytest.raises(MCPError, match="not over"):
             await client.read_resource(f"callboard://tasks/{report['task_id']}/result")
+
+
+class Pictured(MemoryServer):
+    """A window with a picture."""
+
+    def observe(self, target):
+        """Add a picture."""
+        seen = super().observe(target)
+        return seen.model_copy(update={"picture": PNG})
+
+
+SEEN = {"request": "look", "target": "memo:one"}
+
+
+async def test_pictures_are_resources_by_an_explicit_right(desk):
+    rights = {"ann": {"pictures": True}, "bob": {"pictures": True}, "cy": {}}
+    opened = desk(rights, app=[append("x"), FINISH], servers=[Pictured(MemoryServer.window())])
+    async with opened.client("ann") as ann, opened.client("bob") as bob, opened.client("cy") as cy:
+        task_id = (await ann.call_tool("run_task", SEEN)).structured_content["task_id"]
+        base = f"callboard://tasks/{task_id}/pictures"
+        (listing,) = (await ann.read_resource(base)).contents
+        listed = json.loads(listing.text)
+        digests = [entry["uri"].rpartition("/")[2] for entry in listed["pictures"]]
+        assert (len(digests), listed["left_out"]) == (1, 0)
+        assert listed["pictures"][0]["run"] == f"{task_id}~1"
+        (picture,) = (await ann.read_resource(listed["pictures"][0]["uri"])).contents
+        assert (base64.b64decode(picture.blob), picture.mime_type) == (PNG, "image/png")
+        for strange in ("0" * 64, "..", "x", digests[0].upper()):
+            with pytest.raises(MCPError):
+                await ann.read_resource(f"{base}/{strange}")
+        own = (await bob.call_tool("run_task", SEEN | {"dry_run": True})).structured_content["task_id"]
+        for client, task in ((bob, task_id), (cy, task_id)):
+            for uri in (f"callboard://tasks/{task}/pictures", f"callboard://tasks/{task}/pictures/{digests[0]}"):
+                with pytest.raises(MCPError):
+                    await client.read_resource(uri)
+        assert own != task_id
+        templates = [template.name for template in (await cy.list_resource_templates()).resource_templates]
+        assert templates == ["result", "artifact"]

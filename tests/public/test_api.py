@@ -103,7 +103,7 @@ def test_every_public_name_exists_and_is_described_on_the_page(module):
 
 def test_attributes_of_the_main_classes_are_described():
     described = {owner: GENERATE.attributes_of(owner) for owner in (Supervisor, TaskHandle)}
-    assert [*described[Supervisor]] == ["settings", "warnings"]
+    assert [*described[Supervisor]] == ["settings", "skills", "warnings"]
     assert [*described[TaskHandle]] == ["task", "task_id", "session"]
     assert all(text for found in described.values() for text in found.values())
 
