@@ -18,7 +18,7 @@ from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import Recorder, answered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pydantic import JsonValue
 
@@ -202,12 +202,3 @@ def _without(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without(part) for key, part in value.items() if key not in _OF_ONE_RUN}
     return [_without(part) for part in value] if isinstance(value, list) else value
-
-
-def same_repairs(proposals: Iterable[RoutineProposal]) -> Mapping[str, int]:
-    """Count the verified runs of each repair, by its fingerprint."""
-    counts: dict[str, int] = {}
-    for proposal in proposals:
-        if proposal.verified:
-            counts[proposal.fingerprint] = counts.get(proposal.fingerprint, 0) + 1
-    return counts
