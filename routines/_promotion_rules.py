@@ -47,12 +47,14 @@ def concerns(old: Routine, new: Routine) -> list[str]:
     A hostile page or document may have made the model write a text, a path, an address or a recipient of its own.
     """
     before, after = _Facts.of(old), _Facts.of(new)
+    guarded = before.windows.keys() != {""}
+    windows = _added(after.windows, before.windows) if guarded else []  # without a guard, any window is as before
     changed = [name for name, parameter in new.parameters.items() if parameter != old.parameters.get(name)]
     return [
         *(f"{place}: {_short(value)} is a new value" for value, place in after.new_literals(before)),
         *(f"it takes {place} from {root}" for _, place, root in _added(after.sources, before.sources)),
         *(f"it repeats steps for each of {path}" for path in _added(after.loops, before.loops)),
-        *(f"it works in another window: {window!r}" for window in _added(after.windows, before.windows)),
+        *(f"it works in another window: {window!r}" for window in windows),
         *(f"it goes on behind the dialog {dialog!r}" for dialog in _added(after.dialogs, before.dialogs)),
         *(f"it uses the {state} {kind} {name!r}" for kind, name, state in _added(after.weak, before.weak)),
         *(f"it changes the parameter {name}" for name in changed),
