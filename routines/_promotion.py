@@ -45,12 +45,12 @@ class StoredProposal:
 
     @property
     def refusals(self) -> list[str]:
-        """The reasons why it is never promoted as it is: a person has to edit the routine."""
+        """The reasons for which it is never promoted as it is."""
         return refusals(self.routine, self.proposed)
 
     @property
     def concerns(self) -> list[str]:
-        """The parts that a person has to look at before it is promoted."""
+        """The parts that a person has to look at first."""
         return concerns(self.routine, self.proposed)
 
 
@@ -60,7 +60,9 @@ def proposal_path(file: Path) -> Path:
 
 
 def write_proposal(proposal: RoutineProposal, file: Path) -> Path:
-    """Write a proposed change beside the routine's file, in place of an earlier one, and return its path.
+    """Write a proposed change beside the routine's file.
+
+    It replaces an earlier one. The path is returned.
 
     Raises:
         RoutineError: If the file has another routine now than the one that the task repeated.
@@ -103,9 +105,9 @@ def stored_proposal(file: Path) -> StoredProposal:
 
 
 def promote(file: Path, *, without_person: bool = False) -> Path:
-    """Replace a routine by its proposed change, and return the file of the former version.
+    """Replace a routine by its proposed change.
 
-    The former version is durable before the change: ``NAME.routine.1.yaml``, with the next free number. The routine is
+    The former version, whose file is returned, is durable before the change: ``NAME.routine.1.yaml``, with the next free number. The routine is
     replaced in one step. After a crash, a second call completes it.
 
     Args:
@@ -138,7 +140,7 @@ def promote(file: Path, *, without_person: bool = False) -> Path:
 
 
 def verified_runs(reader: JournalReader, proposal: RoutineProposal) -> int:
-    """Count the verified runs of a journal that have the same repair, among the latest ones."""
+    """Count the verified runs with the same repair, among the latest ones."""
     count = 0
     for run in reader.routine_runs(proposal.routine.routine, limit=_COMPARED):
         if run.digest != proposal.routine.digest or not run.missed or run.verified is not True or run.dry_run:
@@ -152,7 +154,7 @@ def verified_runs(reader: JournalReader, proposal: RoutineProposal) -> int:
 
 
 def _kept_version(file: Path, content: bytes) -> Path:
-    """Write the former version under the next free number; it may be there since a crash."""
+    """Write the former version; it may be there since a crash."""
     latest = _latest_version(file)
     if latest is not None and latest.read_bytes() == content:
         return latest

@@ -1,4 +1,4 @@
-"""Rules for the promotion of a repair: the parts that it may not bring or drop."""
+"""Rules for the parts that a promoted repair may bring or drop."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MOST = 20
 
 
 def refusals(old: Routine, new: Routine) -> list[str]:
-    """List the reasons why a repair is not promoted, also not by a person: it has to be edited by hand then.
+    """List the reasons for which a repair is never promoted as it is.
 
-    It may not bring a target, a tool, a hazard, or a secret at another place, and not drop a guard or a check.
+    A person may edit the routine by hand. A repair may not bring a target, a tool, a hazard, or a secret at another place, and not drop a guard or a check.
     """
     before, after = _Facts.of(old), _Facts.of(new)
     tables = [table for table in before.columns if table not in after.columns and table in after.controls]
@@ -42,8 +42,9 @@ def refusals(old: Routine, new: Routine) -> list[str]:
 
 
 def concerns(old: Routine, new: Routine) -> list[str]:
-    """List the parts that a person has to look at: no repair with them is promoted automatically.
+    """List the parts that a person has to look at before the promotion.
 
+    No repair with them is promoted automatically.
     A hostile page or document may have made the model write a text, a path, an address or a recipient of its own.
     """
     before, after = _Facts.of(old), _Facts.of(new)
@@ -132,13 +133,13 @@ class _Facts:
         self.secrets |= dict.fromkeys((kind, place, name) for name in names)
 
     def new_literals(self, before: _Facts) -> list[tuple[Any, str]]:
-        """List the values that are neither references nor in the routine before, with their places."""
+        """List the values that are new, and no references, with their places."""
         new = (pair for key, pair in self.literals.items() if key not in before.literals)
         return [(value, place) for value, place in new if not _is_reference(value)][:_MOST]
 
 
 def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all scalars of a value, the keys of objects included, with their places."""
+    """Yield all scalars and keys of a value, with their places."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield place, key
@@ -160,7 +161,7 @@ def _added(new: dict[Any, None], old: dict[Any, None]) -> list[Any]:
 
 
 def _is_reference(value: Any) -> bool:
-    """Return whether a text is one reference to an earlier value or a parameter, without words of its own."""
+    """Return whether a value is one reference, without words of its own."""
     return isinstance(value, str) and re.fullmatch(r"\$\{[^{}]+\}", value) is not None
 
 

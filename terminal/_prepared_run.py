@@ -95,7 +95,10 @@ def _filled(
     strict: bool,
     original: Path | None = None,
 ) -> PreparedRun:
-    """Fill in the values of a routine; if that fails, remove the run's folder."""
+    """Fill in the values of a routine.
+
+    If that fails, the run's folder is removed.
+    """
     try:
         task = filled_task(run.task, run.settings.path, sets, documents, strict=strict, original=original)
         return replace(run, task=task)

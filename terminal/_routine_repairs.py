@@ -27,9 +27,9 @@ _LABEL = 9
 
 
 def keep_repair(console: Console, task: Task, result: TaskResult, journal: Path | None, promote_after: int) -> None:
-    """Write the proposal of a task that a model repaired; promote it after enough verified runs with the same one.
+    """Write the proposal of a repaired task.
 
-    A problem is a warning: the task itself is over.
+    It is promoted after enough verified runs with the same one. A problem is a warning: the task itself is over.
 
     Args:
         console: The terminal.
@@ -62,7 +62,7 @@ def keep_repair(console: Console, task: Task, result: TaskResult, journal: Path 
 
 
 def propose_change(console: Console, task_id: str, path: Path | None, file: Path | None, *, as_json: bool) -> None:
-    """Write the proposal of a task beside its routine, and print its path and its difference."""
+    """Write the proposal of a task, and print its path and difference."""
     with JournalReader.open(journal_at(path), pictures=False) as reader:
         full_id = find_task(reader, task_id)
         proposal = propose(reader.rows(full_id))
@@ -80,7 +80,7 @@ def propose_change(console: Console, task_id: str, path: Path | None, file: Path
 
 
 def print_difference(console: Console, file: Path, *, as_json: bool) -> None:
-    """Print the proposed change of a routine, and the reasons against its promotion."""
+    """Print a routine's proposed change, and the reasons against its promotion."""
     stored = stored_proposal(file)
     if as_json:
         print_json(_as_json(stored))
@@ -89,7 +89,7 @@ def print_difference(console: Console, file: Path, *, as_json: bool) -> None:
 
 
 def promote_change(console: Console, file: Path, *, yes: bool) -> None:
-    """Show the proposed change of a routine, ask a person, and promote it.
+    """Show a routine's proposed change, ask a person, and promote it.
 
     With `yes` no person is asked, and a change with new values is refused.
     """

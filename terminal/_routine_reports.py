@@ -118,7 +118,7 @@ def _print_steps(console: Console, heading: str, entries: Sequence[RoutineStep |
 
 
 def step_words(step: RoutineStep) -> Iterator[str]:
-    """Yield a step in words: its actions, its guard, its hand-overs and its result."""
+    """Yield a step in words, its guard last."""
     controls = [_control_words(control) for control in step.controls]
     for action in step.actions:
         yield _action_words(action, controls)
@@ -157,7 +157,7 @@ def _written(value: Any) -> str:
 
 @dataclass(frozen=True)
 class RoutineStats:
-    """Numbers of a routine's runs beside the run that it was recorded from."""
+    """Numbers of a routine's runs, beside the recorded one."""
 
     runs: int
     finished: int
@@ -241,7 +241,7 @@ def _rate(count: int, total: int) -> str:
 
 
 def _runs_in(journal: Path, name: str, *, named: bool) -> Iterable[RoutineRun]:
-    """Read the runs of a routine from a journal; one that was not named may be unreadable."""
+    """Read the runs of a routine; a journal without a name may be unreadable."""
     try:
         with JournalReader.open(journal, pictures=False) as reader:
             return reader.routine_runs(name, limit=_MOST_RUNS)
@@ -252,7 +252,7 @@ def _runs_in(journal: Path, name: str, *, named: bool) -> Iterable[RoutineRun]:
 
 
 def _own_journals() -> Iterator[Path]:
-    """Yield the journal of the current folder's settings, and those of the newest runs on copies."""
+    """Yield the current folder's journal, and those of the newest runs."""
     newest = sorted(Path(RUNS).glob(f"*/{SETTINGS_FILE}"), key=lambda file: file.stat().st_ctime, reverse=True)
     here = settings_at(None)
     for file in [*([] if here is None else [here]), *newest[:_MOST_JOURNALS]]:

@@ -42,7 +42,7 @@ def filled_task(
         sets: The values, each as ``NAME=VALUE``.
         documents: The documents, which are the values of the parameters for documents, in order.
         strict: Whether the task fails at the first step whose guard does not hold.
-        original: The file of which the task's is a copy, or the folder that has the file; a repair is proposed there.
+        original: The original of a copied file, or the folder with it; a repair is proposed there.
     """
     if task.routine is None:
         if sets or strict:
