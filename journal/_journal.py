@@ -108,7 +108,7 @@ class Journal(ABC):
 
     @abstractmethod
     def routine_runs(self, name: str, limit: int) -> tuple[RoutineRun, ...]:
-        """List the latest ended tasks that repeated a routine, newest first. May block."""
+        """List the latest ended tasks of a routine, newest first. May block."""
 
     @abstractmethod
     def conversation(self, session: str) -> tuple[str, ...]:

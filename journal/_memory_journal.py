@@ -97,7 +97,7 @@ class MemoryJournal(Journal):
             return (self._tasks[task_id], result) if result is not None else None
 
     def routine_runs(self, name: str, limit: int) -> tuple[RoutineRun, ...]:
-        """List the latest ended tasks of this process that repeated a routine, newest first."""
+        """List this process's latest ended tasks of a routine, newest first."""
         with self._lock:
             results = [(self._tasks[task_id], result) for task_id, result in self._results.items()]
         runs = [

@@ -79,7 +79,7 @@ class RoutineRun:
 def routine_runs(
     connection: sqlite3.Connection, name: str, *, before: int | None = None, limit: int
 ) -> tuple[RoutineRun, ...]:
-    """List the ended tasks that repeated a routine of a name, newest first."""
+    """List the ended tasks of a routine, newest first."""
     if connection.execute("PRAGMA user_version").fetchone()[0] < INDEXED:
         return ()
     bounds = {"name": name, "before": _HIGHEST if before is None else before, "limit": limit}

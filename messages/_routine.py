@@ -84,7 +84,7 @@ class RoutineAction(DocumentedFields, Value):
     """The place in `controls` of the control that it acts on, from 0; null if it acts on none."""
     expect: ExpectedResult | None = None
     """The expected form of its result; null for any."""
-    hazards: Annotated[tuple[Hazard, ...], AnySequence] = ()
+    hazards: Annotated[tuple[Annotated[Hazard, Field(strict=False)], ...], AnySequence] = ()
     """The hazards that the policy saw when it was recorded. No repair of the routine that brings others is promoted."""
 
 

@@ -3,6 +3,14 @@
 from callboard.routines._control_guard import held_controls, recorded_control
 from callboard.routines._expected import check_result, expected_of
 from callboard.routines._follower import RoutineFollower
+from callboard.routines._promotion import (
+    StoredProposal,
+    promote,
+    proposal_path,
+    stored_proposal,
+    verified_runs,
+    write_proposal,
+)
 from callboard.routines._readable_yaml import dump
 from callboard.routines._recording import RoutineRecording, record
 from callboard.routines._repair import RoutineProposal, propose
@@ -19,6 +27,7 @@ __all__ = [
     "RoutineModel",
     "RoutineProposal",
     "RoutineRecording",
+    "StoredProposal",
     "TaskRoutines",
     "check_result",
     "dialogs_of",
@@ -27,11 +36,16 @@ __all__ = [
     "held_controls",
     "load_routine",
     "looked_at",
+    "promote",
+    "proposal_path",
     "propose",
     "record",
     "recorded_control",
     "stop_reason",
+    "stored_proposal",
     "tool_problems",
+    "verified_runs",
     "window_of",
     "with_routine",
+    "write_proposal",
 ]

@@ -1,4 +1,4 @@
-"""The first entries of a routine's list, as far as a run repeated them."""
+"""The part of a routine's list that a run repeated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FollowedPart:
-    """Entries that stay as they are written when the rest of a run is recorded."""
+    """Entries that stay as written when the rest is recorded."""
 
     entries: tuple[RoutineStep | RoutineLoop, ...] = ()
     numbers: dict[int, int] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class FollowedPart:
         return {value for value in values if isinstance(value, str) and "${" not in value}
 
     def among(self, kept: Sequence[JournaledStep]) -> tuple[int, dict[int, int]]:
-        """Return how many of a run's recorded steps it has, and the number of each by its index.
+        """Count its steps among a run's recorded ones, and number them.
 
         Of a loop, only the latest steps can be named after it.
         """

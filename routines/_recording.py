@@ -73,7 +73,7 @@ def record(rows: Iterable[Row], *, name: str, parameters: Mapping[str, str] | No
     asked = answered(task, given)
     documents = documents_in(task, given)
     values = {**given, **asked, **documents}
-    return Recorder(task, values, name).recording(set(given), documents, asked)
+    return RoutineRecorder(task, values, name).recording(set(given), documents, asked)
 
 
 def answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
@@ -105,7 +105,7 @@ def answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
     return answers
 
 
-class Recorder:
+class RoutineRecorder:
     """Writes one task as a routine."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Propose a change of a routine from a run in which a model went on after a miss."""
+"""Propose a change of a routine from a run that a model repaired."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from callboard.routines._follower import RoutineFollower, outcome_of
 from callboard.routines._journaled_task import journaled_task
 from callboard.routines._proposed_parameters import documents_in
 from callboard.routines._readable_yaml import dump
-from callboard.routines._recording import Recorder, answered
+from callboard.routines._recording import RoutineRecorder, answered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pydantic import JsonValue
 
@@ -56,7 +56,7 @@ class RoutineProposal:
 
     @property
     def fingerprint(self) -> str:
-        """A text that is equal for equal repairs of one routine, whatever the values of their runs."""
+        """A text that is equal for equal repairs, whatever the runs' values."""
         content = _without(self.proposed.model_dump(mode="json", exclude_defaults=True))
         text = json.dumps([self.routine.digest, content], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -71,7 +71,7 @@ def difference(old: Routine, new: Routine) -> str:
 
 
 def propose(rows: Iterable[Row]) -> RoutineProposal | None:
-    """Propose a change of a routine from the rows of a finished task, whose agents' models went on after a miss.
+    """Propose a change of a routine from a task that models repaired.
 
     Everything that was repeated stays as it is written: the request, parameters, checks, subtasks, and within a
     repaired subtask the steps and loops before the one that missed. Programs that embed Callboard call it with the rows
@@ -98,7 +98,7 @@ def propose(rows: Iterable[Row]) -> RoutineProposal | None:
 
 
 class _Repair:
-    """Joins the followed parts of a routine with the recorded ones of a run."""
+    """Joins the followed parts of a routine with a run's recorded ones."""
 
     def __init__(self, task: Task, routine: Routine, journaled: JournaledTask) -> None:
         self._task = task
@@ -116,7 +116,7 @@ class _Repair:
         texts = {name: value for name, value in self._values.items() if isinstance(value, str) and value}
         asked = answered(self._journaled, texts)
         documents = documents_in(self._journaled, texts)
-        recorder = Recorder(
+        recorder = RoutineRecorder(
             self._journaled,
             {**texts, **asked, **documents},
             self._routine.routine,
@@ -163,7 +163,7 @@ class _Repair:
         return written if _was_followed(run) else written.model_copy(update={"steps": recorded.steps})
 
     def _count_aligned(self) -> int:
-        """Count the first subtasks that are those of the routine, at the same places."""
+        """Count the first subtasks that are those of the routine."""
         for index, run in enumerate(self._journaled.subtasks):
             target = "" if run.assign.target is None else run.assign.target.id
             there = index < len(self._routine.subtasks)
@@ -202,12 +202,3 @@ def _without(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without(part) for key, part in value.items() if key not in _OF_ONE_RUN}
     return [_without(part) for part in value] if isinstance(value, list) else value
-
-
-def same_repairs(proposals: Iterable[RoutineProposal]) -> Mapping[str, int]:
-    """Count the verified runs of each repair, by its fingerprint."""
-    counts: dict[str, int] = {}
-    for proposal in proposals:
-        if proposal.verified:
-            counts[proposal.fingerprint] = counts.get(proposal.fingerprint, 0) + 1
-    return counts

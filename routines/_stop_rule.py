@@ -15,12 +15,12 @@ _LOOKED_AT = 10
 
 
 def looked_at(misses: int) -> int:
-    """Return the number of latest runs that decide, so that a large journal costs no more than a small one."""
+    """Return the number of latest runs that decide, however large the journal."""
     return _LOOKED_AT * (misses + 1)
 
 
 def stop_reason(routine: Routine, runs: Sequence[RoutineRun], misses: int, file: str = "") -> str:
-    """Return the reason why a routine may not run; empty if it may.
+    """Return the reason against a routine; empty if it may run.
 
     Runs of another content of the routine do not count, nor do dry runs, nor those that ended before they were over
     without a miss.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from callboard.terminal._fleet_serving import serve_fleet
     from callboard.terminal._fleet_setup import set_up_fleet
     from callboard.terminal._journals import (
+        journal_in,
         list_tasks,
         named_journal,
         print_log,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from callboard.terminal._report_command import write_report
     from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
     from callboard.terminal._routine_commands import save_routine
+    from callboard.terminal._routine_repairs import keep_repair, print_difference, promote_change, propose_change
+    from callboard.terminal._routine_reports import list_routines, print_stats, show_routine
     from callboard.terminal._show import show_task
     from callboard.terminal._takeover import take_over, with_resume_hint
     from callboard.terminal._task_session import TaskSession, play, resume_tasks
@@ -90,7 +93,10 @@ __all__ = [
     "fail",
     "file_schemas",
     "folder_and_name",
+    "journal_in",
     "keep_inside",
+    "keep_repair",
+    "list_routines",
     "list_tasks",
     "list_tools",
     "mcp_settings",
@@ -103,6 +109,7 @@ __all__ = [
     "play",
     "prepare",
     "prepared",
+    "print_difference",
     "print_head",
     "print_log",
     "print_machines",
@@ -110,7 +117,10 @@ __all__ = [
     "print_new_token",
     "print_page",
     "print_result",
+    "print_stats",
     "print_verdicts",
+    "promote_change",
+    "propose_change",
     "removed_if_refused",
     "replay_task",
     "resume_command",
@@ -121,6 +131,7 @@ __all__ = [
     "serve_mcp",
     "set_up_fleet",
     "settings_at",
+    "show_routine",
     "show_task",
     "started",
     "take_over",
@@ -166,6 +177,7 @@ _HOMES = {
     "callboard.terminal._fleet_serving": ("serve_fleet",),
     "callboard.terminal._fleet_setup": ("set_up_fleet",),
     "callboard.terminal._journals": (
+        "journal_in",
         "list_tasks",
         "named_journal",
         "print_log",
@@ -184,6 +196,8 @@ _HOMES = {
     "callboard.terminal._report_command": ("write_report",),
     "callboard.terminal._results": ("print_head", "print_result", "print_verdicts", "replay_task"),
     "callboard.terminal._routine_commands": ("save_routine",),
+    "callboard.terminal._routine_repairs": ("keep_repair", "print_difference", "promote_change", "propose_change"),
+    "callboard.terminal._routine_reports": ("list_routines", "print_stats", "show_routine"),
     "callboard.terminal._show": ("show_task",),
     "callboard.terminal._takeover": ("take_over", "with_resume_hint"),
     "callboard.terminal._task_session": ("TaskSession", "play", "resume_tasks"),

@@ -152,6 +152,12 @@ SettingsPath = Annotated[
         show_default="./callboard.yaml",
     ),
 ]
+RoutineFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", callback=existing_path, show_default=False, help="A routine, such as monthly.routine.yaml."
+    ),
+]
 JournalFile = Annotated[
     Path | None, typer.Option("--journal", help="The journal; overrides the settings.", show_default=False)
 ]
@@ -286,6 +292,8 @@ def run(
     from callboard.actors.commands import Secrets
     from callboard.terminal import (
         exit_code,
+        journal_in,
+        keep_repair,
         named_journal,
         play,
         print_head,
@@ -334,6 +342,7 @@ def run(
             print_result(console, result, undo, old=call.old_documents, history=history)
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
+        keep_repair(console, call.task, result, journal_in(call.settings), call.settings.routines.promote_after)
         raise typer.Exit(exit_code(result))
 
 
@@ -424,6 +433,10 @@ def resume(
                 parts.print_result(console, result, undo, history=history)
             if as_json:
                 typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
+        for resumed, result in zip(histories, results, strict=True):
+            parts.keep_repair(
+                console, resumed.task, result, parts.journal_in(settings), settings.routines.promote_after
+            )
         raise typer.Exit(next(filter(None, map(parts.exit_code, results)), 0))
 
 
@@ -774,6 +787,104 @@ def check(
         )
     else:
         parts.print_verdicts(parts.terminal(), verdicts, result)
+
+
+@routine_app.command("propose")
+def propose(
+    task: TaskId,
+    journal: Journal = None,
+    *,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", callback=existing_path, help="The routine's file.", show_default="the one that the task read"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Propose the repair of a task as a change of its routine.
+
+    It is written beside the routine, as NAME.routine.proposed.yaml, and printed.
+    `callboard run` does this by itself at its end.
+    """
+    with mistakes():
+        parts.propose_change(parts.terminal(), task, journal, file, as_json=as_json)
+
+
+@routine_app.command("promote")
+def promote(
+    file: RoutineFile,
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask no person. A change that brings new values is refused then.")
+    ] = False,
+) -> None:
+    """Replace a routine by its proposed change.
+
+    The change is printed, and a person is asked. The former version is kept, as
+    NAME.routine.1.yaml. A change is refused if it adds a target, a tool, a hazard
+    or a secret, or drops a guard or a check: edit the routine by hand for that.
+    """
+    with mistakes():
+        parts.promote_change(parts.terminal(), file, yes=yes)
+
+
+@routine_app.command("list")
+def list_routines(
+    folder: Annotated[Path, typer.Argument(help="The folder.", show_default="the current one")] = Path(),
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List the routines in a folder.
+
+    Each has its parameters, and whether a change is proposed.
+    """
+    with mistakes():
+        parts.list_routines(parts.terminal(), folder, as_json=as_json)
+
+
+@routine_app.command("show")
+def show_routine(file: RoutineFile, *, as_json: AsJson = False) -> None:
+    """Print a routine in words.
+
+    It has the parameters, the subtasks with their steps, and the guard of each.
+    """
+    with mistakes():
+        parts.show_routine(parts.terminal(), file, as_json=as_json)
+
+
+@routine_app.command("diff")
+def diff(file: RoutineFile, *, as_json: AsJson = False) -> None:
+    """Print the proposed change of a routine.
+
+    The reasons against its promotion come after it.
+    """
+    with mistakes():
+        parts.print_difference(parts.terminal(), file, as_json=as_json)
+
+
+@routine_app.command("stats")
+def stats(
+    file: RoutineFile,
+    *,
+    journal: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--journal",
+            help="A run's folder, a settings file or a journal. May be repeated.",
+            show_default="that of ./callboard.yaml, and those of the newest runs in ./runs",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the runs of a routine.
+
+    It has the finished, verified, followed and repaired runs, and the model calls,
+    the time and the cost saved beside the run that was recorded. Of each journal,
+    the newest 1,000 runs are read.
+    """
+    with mistakes():
+        parts.print_stats(parts.terminal(), file, journal or (), as_json=as_json)
 
 
 @fleet_app.callback(invoke_without_command=True)

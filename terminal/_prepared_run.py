@@ -75,7 +75,8 @@ def prepared(
         if may_change:
             fail("--may-change belongs to a folder or a task file: with a request, say --in-place")
         run = _of_documents(documents, output, changes, checks, in_place=in_place)
-        return _filled(run, sets, documents.files if documents.routine else (), strict=strict)
+        files = documents.files if documents.routine else ()
+        return _filled(run, sets, files, strict=strict, original=documents.routine)
     if in_place:
         fail("--in-place belongs to a request: a folder is always copied, and a task file runs in place")
     path = existing_path(Path(arguments[0])) or Path()
@@ -85,16 +86,24 @@ def prepared(
         return _filled(PreparedRun(task, placed, settings), sets, strict=strict)
     old_documents = OldDocuments(originals={placed.base: path.resolve()}, files=FolderFiles.look(placed))
     run = PreparedRun(task, placed, placed.base, placed.base, old_documents=old_documents)
-    return _filled(run, sets, strict=strict)
+    return _filled(run, sets, strict=strict, original=path.resolve())
 
 
-def _filled(run: PreparedRun, sets: Sequence[str], documents: Sequence[Path] = (), *, strict: bool) -> PreparedRun:
+def _filled(
+    run: PreparedRun,
+    sets: Sequence[str],
+    documents: Sequence[Path] = (),
+    *,
+    strict: bool,
+    original: Path | None = None,
+) -> PreparedRun:
     """Fill in the values of a routine.
 
-    If that fails, remove the run's folder.
+    If that fails, the run's folder is removed.
     """
     try:
-        return replace(run, task=filled_task(run.task, run.settings.path, sets, documents, strict=strict))
+        task = filled_task(run.task, run.settings.path, sets, documents, strict=strict, original=original)
+        return replace(run, task=task)
     except BaseException:
         if run.copy is not None or run.documents:
             shutil.rmtree(run.settings.base, ignore_errors=True)

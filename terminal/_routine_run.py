@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.config import YamlError, parse_yaml
 from callboard.messages import Routine, RoutineError
@@ -26,7 +26,13 @@ def is_routine(path: Path) -> bool:
 
 
 def filled_task(
-    task: Task, path_of: Callable[[str], Path], sets: Sequence[str], documents: Sequence[Path], *, strict: bool
+    task: Task,
+    path_of: Callable[[str], Path],
+    sets: Sequence[str],
+    documents: Sequence[Path],
+    *,
+    strict: bool,
+    original: Path | None = None,
 ) -> Task:
     """Return a task with the values of the call for its routine.
 
@@ -36,6 +42,7 @@ def filled_task(
         sets: The values, each as ``NAME=VALUE``.
         documents: The documents, which are the values of the parameters for documents, in order.
         strict: Whether the task fails at the first step whose guard does not hold.
+        original: The original of a copied file, or the folder with it; a repair is proposed there.
     """
     if task.routine is None:
         if sets or strict:
@@ -44,7 +51,11 @@ def filled_task(
     try:
         routine = task.routine if isinstance(task.routine, Routine) else load_routine(path_of(task.routine))
         values = {**task.parameters, **_documents(routine, documents), **_values(routine, sets)}
-        changes = {"routine": routine, "parameters": values, "strict_routine": strict or task.strict_routine}
+        changes: dict[str, Any] = {"parameters": values, "strict_routine": strict or task.strict_routine}
+        if isinstance(task.routine, str):
+            file = path_of(task.routine) if original is None else original
+            file = file / task.routine if file.is_dir() else file
+            changes |= {"routine": routine, "routine_file": str(file.absolute())}
         return with_routine(task.model_copy(update=changes), path_of)
     except RoutineError as error:
         fail(str(error))

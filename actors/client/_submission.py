@@ -276,7 +276,7 @@ class Submission:
         ]
 
     def _stop_reason(self, task: Task) -> str:
-        """Return the reason why a task's routine may not run; empty if it may."""
+        """Return the reason against a task's routine; empty if it may run."""
         if not isinstance(task.routine, Routine) or not self._routine_misses:
             return ""
         runs = self._journal.routine_runs(task.routine.routine, looked_at(self._routine_misses))

@@ -309,7 +309,9 @@ class Secrets:
             raise ValueError(msg)
 
     def _check_routine(self, task: Task) -> None:
-        """Refuse a routine that quotes a secret in any text, also in names that records keep unredacted.
+        """Refuse a routine that quotes a secret.
+
+        All texts count, also names that records keep unredacted.
 
         Raises:
             ValueError: If it or the value of a parameter does.

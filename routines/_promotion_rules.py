@@ -1,0 +1,170 @@
+"""Rules for the parts that a promoted repair may bring or drop."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import AgentKind, RoutineLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from callboard.messages import Routine, RoutineAction, RoutineStep
+
+_SECRET = re.compile(r"\$\{secret:([A-Za-z0-9_.-]{1,100})(?::\w+)?\}")
+_REFERENCE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_-]*)")
+"""A reference, with its first part: a parameter, or the kind of the earlier value."""
+_LONGEST = 80
+_MOST = 20
+"""The number of reasons of each kind."""
+
+
+def refusals(old: Routine, new: Routine) -> list[str]:
+    """List the reasons for which a repair is never promoted as it is.
+
+    A person may edit the routine by hand. A repair may not bring a target, a tool, a hazard, or a secret at another place, and not drop a guard or a check.
+    """
+    before, after = _Facts.of(old), _Facts.of(new)
+    tables = [table for table in before.columns if table not in after.columns and table in after.controls]
+    reasons = [
+        *(f"it adds the {kind} target {target!r}" for kind, target in _added(after.targets, before.targets)),
+        *(f"it adds the tool {tool} of {kind} agents" for kind, tool in _added(after.tools, before.tools)),
+        *(f"it adds the hazard that {tool} {hazard}" for _, tool, hazard in _added(after.hazards, before.hazards)),
+        *(f"it puts the secret {name!r} into {place}" for _, place, name in _added(after.secrets, before.secrets)),
+        *(f"it calls {tool} without {guard}" for _, tool, guard in _added(after.unguarded, before.unguarded)),
+        *(f"it uses the {kind} {name!r} without its columns" for kind, name in tables),
+        *(f"it drops the check {_short(check)}" for check in old.checks if check not in new.checks),
+    ]
+    return [*reasons, "it drops the HostAgent's steps"] if old.host and not new.host else reasons
+
+
+def concerns(old: Routine, new: Routine) -> list[str]:
+    """List the parts that a person has to look at before the promotion.
+
+    No repair with them is promoted automatically.
+    A hostile page or document may have made the model write a text, a path, an address or a recipient of its own.
+    """
+    before, after = _Facts.of(old), _Facts.of(new)
+    guarded = before.windows.keys() != {""}
+    windows = _added(after.windows, before.windows) if guarded else []  # without a guard, any window is as before
+    changed = [name for name, parameter in new.parameters.items() if parameter != old.parameters.get(name)]
+    return [
+        *(f"{place}: {_short(value)} is a new value" for value, place in after.new_literals(before)),
+        *(f"it takes {place} from {root}" for _, place, root in _added(after.sources, before.sources)),
+        *(f"it repeats steps for each of {path}" for path in _added(after.loops, before.loops)),
+        *(f"it works in another window: {window!r}" for window in windows),
+        *(f"it goes on behind the dialog {dialog!r}" for dialog in _added(after.dialogs, before.dialogs)),
+        *(f"it uses the {state} {kind} {name!r}" for kind, name, state in _added(after.weak, before.weak)),
+        *(f"it changes the parameter {name}" for name in changed),
+    ]
+
+
+@dataclass
+class _Facts:
+    """The facts of a routine that count for its promotion."""
+
+    targets: dict[Any, None] = field(default_factory=dict)
+    tools: dict[Any, None] = field(default_factory=dict)
+    hazards: dict[Any, None] = field(default_factory=dict)
+    secrets: dict[Any, None] = field(default_factory=dict)
+    unguarded: dict[Any, None] = field(default_factory=dict)
+    columns: dict[Any, None] = field(default_factory=dict)
+    controls: dict[Any, None] = field(default_factory=dict)
+    windows: dict[Any, None] = field(default_factory=dict)
+    dialogs: dict[Any, None] = field(default_factory=dict)
+    weak: dict[Any, None] = field(default_factory=dict)
+    sources: dict[Any, None] = field(default_factory=dict)
+    loops: dict[Any, None] = field(default_factory=dict)
+    literals: dict[str, tuple[Any, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, routine: Routine) -> _Facts:
+        facts = cls()
+        facts._add_secrets("", "the request", routine.request)
+        facts._add_literals("request", routine.request)
+        lists = (routine.host, *(subtask.steps for subtask in routine.subtasks))
+        facts.loops |= dict.fromkeys(entry.each for steps in lists for entry in steps if isinstance(entry, RoutineLoop))
+        for number, subtask in enumerate(routine.subtasks, 1):
+            facts.targets[subtask.kind, subtask.target] = None
+            facts._add_secrets(subtask.kind, "the request", subtask.request)
+            facts._add_literals(f"subtasks.{number}.request", subtask.request)
+            for place, step in _steps(subtask.steps):
+                facts._add_step(subtask.kind, f"subtasks.{number}.steps.{place}", step)
+        for place, step in _steps(routine.host):
+            facts._add_step(AgentKind.HOST.value, f"host.{place}", step)
+        return facts
+
+    def _add_step(self, kind: str, place: str, step: RoutineStep) -> None:
+        self.windows[step.window] = None
+        self.dialogs |= dict.fromkeys(step.dialogs)
+        self._add_literals(f"{place}.result", step.result)
+        self._add_secrets(kind, "the result", step.result)
+        for control in step.controls:
+            self.controls[control.kind, control.name] = None
+            if control.columns is not None:
+                self.columns[control.kind, control.name] = None
+            states = [state for state in ("disabled", "hidden") if getattr(control, state)]
+            self.weak |= dict.fromkeys((control.kind, control.name, state) for state in states)
+        for number, action in enumerate(step.actions):
+            self._add_action(kind, f"{place}.actions.{number}", step, action)
+
+    def _add_action(self, kind: str, place: str, step: RoutineStep, action: RoutineAction) -> None:
+        self.tools[kind, action.tool] = None
+        self.hazards |= dict.fromkeys((kind, action.tool, str(hazard)) for hazard in action.hazards)
+        guards = {"a control": action.control, "an expected result": action.expect, "a window": step.window or None}
+        self.unguarded |= dict.fromkeys((kind, action.tool, name) for name, guard in guards.items() if guard is None)
+        for key, value in action.arguments.items():
+            self._add_literals(f"{place}.arguments.{key}", value)
+            self._add_secrets(kind, f"{action.tool}, {key}", value)
+            texts = (text for _, text in _leaves(key, value) if isinstance(text, str))
+            roots = (root for text in texts for root in _REFERENCE.findall(text))
+            self.sources |= dict.fromkeys((kind, f"{action.tool}, {key},", root) for root in roots)
+
+    def _add_literals(self, place: str, value: Any) -> None:
+        for where, part in _leaves(place, value):
+            if part not in (None, "", True, False):
+                self.literals.setdefault(json.dumps(part), (part, where))
+
+    def _add_secrets(self, kind: str, place: str, value: Any) -> None:
+        names = _SECRET.findall(json.dumps(value, ensure_ascii=False))
+        self.secrets |= dict.fromkeys((kind, place, name) for name in names)
+
+    def new_literals(self, before: _Facts) -> list[tuple[Any, str]]:
+        """List the values that are new, and no references, with their places."""
+        new = (pair for key, pair in self.literals.items() if key not in before.literals)
+        return [(value, place) for value, place in new if not _is_reference(value)][:_MOST]
+
+
+def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all scalars and keys of a value, with their places."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield place, key
+            yield from _leaves(f"{place}.{key}", part)
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            yield from _leaves(f"{place}.{number}", part)
+    else:
+        yield place, value
+
+
+def _steps(entries: Iterable[RoutineStep | RoutineLoop]) -> Iterator[tuple[int, RoutineStep]]:
+    steps = (step for entry in entries for step in (entry.steps if isinstance(entry, RoutineLoop) else (entry,)))
+    return enumerate(steps, 1)
+
+
+def _added(new: dict[Any, None], old: dict[Any, None]) -> list[Any]:
+    return [value for value in new if value not in old][:_MOST]
+
+
+def _is_reference(value: Any) -> bool:
+    """Return whether a value is one reference, without words of its own."""
+    return isinstance(value, str) and re.fullmatch(r"\$\{[^{}]+\}", value) is not None
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
