@@ -30,8 +30,9 @@ def settings_schema() -> dict[str, Any]:
 
 
 def task_schema() -> dict[str, Any]:
-    """Describe a task file, which has a request or a plan."""
-    return Task.model_json_schema() | {"anyOf": [{"required": ["request"]}, {"required": ["plan"]}]}
+    """Describe a task file, which has a request, a plan or a routine."""
+    kinds = ("request", "plan", "routine")
+    return Task.model_json_schema() | {"anyOf": [{"required": [kind]} for kind in kinds]}
 
 
 def script_schema() -> dict[str, Any]:

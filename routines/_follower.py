@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.messages import AgentStatus, Board, Effect, Outcome, RoutineMiss, RoutineMissError, agent_kind, number_of
 from callboard.models import ModelAnswer, resolve, results_tree
 from callboard.routines._control_guard import held_controls
-from callboard.routines._expected import check_result
+from callboard.routines._expected import check_result, expected_of
 from callboard.routines._filling import PlacedStep, placed_steps
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class RoutineFollower:
 def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:
     """Leave the routine if the results of a step have another form than the recorded ones."""
     for action, result in zip(placed.step.actions, results, strict=False):
-        difference = "" if action.expect is None else check_result(action.expect, result)
+        difference = check_result(action.expect or expected_of(result), result)
         if difference:
             raise _LeftError(placed.number, f"the recorded form of the result of {action.tool}", difference)
 

@@ -169,6 +169,7 @@ def test_warnings_are_exactly_the_listed_events():
         "loop.noticed",
         "model.failed",
         "model.repaired",
+        "routine.missed",
         "phase.retried",
         "policy.unmatched",
         "provider.unused",

@@ -72,8 +72,9 @@ def test_every_example_names_a_schema_that_accepts_it(file):
     text = file.read_text(encoding="utf-8")
     found = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
     assert found is not None
-    assert (file.parent / found[1]).resolve() == SCHEMAS / f"{file.stem}.json"
-    checker(file.stem).validate(yaml.safe_load(text))
+    name = file.stem.rpartition(".")[2]
+    assert (file.parent / found[1]).resolve() == SCHEMAS / f"{name}.json"
+    checker(name).validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
