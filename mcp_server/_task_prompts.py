@@ -22,7 +22,7 @@ _VALUE_CHARACTERS = 20_000
 
 @dataclass(frozen=True)
 class TaskPrompt:
-    """A prepared request with parameters, which the person at a client fills in."""
+    """A prepared request, whose parameters a person fills in."""
 
     name: str
     description: str

@@ -86,7 +86,10 @@ class TaskResources:
         return json.dumps({"pictures": listed, "left_out": len(runs) - len(listed)}, indent=1)
 
     async def picture(self, task_id: str, digest: str) -> bytes:
-        """Return a picture of a task, as PNG; nothing in it is redacted."""
+        """Return a picture of a task, as PNG.
+
+        Nothing in it is redacted.
+        """
         handle = await self._own(task_id)
         picture = await asyncio.to_thread(self._picture, handle.task_id, digest)
         if picture is None or len(picture) > _MOST_BYTES:
@@ -95,7 +98,7 @@ class TaskResources:
         return picture
 
     def _digests(self, task_id: str) -> dict[str, str]:
-        """Return the digests of a task's pictures, with the runs of agents that saw them."""
+        """Return the digests of a task's pictures, with their runs."""
         with JournalReader.open(self._tasks.journal, pictures=False) as reader:
             runs: dict[str, str] = {}
             for row in reader.rows(task_id, events=False):
@@ -146,7 +149,10 @@ class TaskResources:
 
 
 def _pictures_in(value: Any) -> Iterator[str]:
-    """Yield the digests of pictures in a message that was read without them: all of its bytes are digests."""
+    """Yield the digests of the pictures in a message.
+
+    It was read without them: its bytes are their digests.
+    """
     match value:
         case bytes() if len(value) == hashlib.sha256().digest_size:
             yield value.hex()

@@ -45,7 +45,7 @@ class TaskUpdateParams(OneTaskParams):
 
 
 class _Times(NamedTuple):
-    """The moments of a task's first and last events, and the number of the last."""
+    """The moments of a task's first and last events."""
 
     seq: int
     first: float
