@@ -30,7 +30,7 @@ def settings_schema() -> dict[str, Any]:
 
 
 def task_schema() -> dict[str, Any]:
-    """Describe a task file, which has a request, a plan or a routine."""
+    """Describe a task file: a request, a plan or a routine."""
     kinds = ("request", "plan", "routine")
     return Task.model_json_schema() | {"anyOf": [{"required": [kind]} for kind in kinds]}
 
