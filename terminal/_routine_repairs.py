@@ -50,7 +50,7 @@ def keep_repair(console: Console, task: Task, result: TaskResult, journal: Path 
                 return
             file = _file(proposal, None)
             path = write_proposal(proposal, file)
-            count = verified_runs(reader, proposal) if promote_after else 0
+            count = verified_runs(reader, proposal) if promote_after and proposal.verified else 0
     except (RoutineError, OSError) as error:
         warn([f"no change of the routine is proposed: {_reason(error)}"])
         return
