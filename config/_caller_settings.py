@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -46,5 +47,7 @@ class CallerRights(Section):
 class McpService(Section):
     """Callboard as an MCP server: other agents and programs give it tasks."""
 
+    routines: tuple[Path, ...] = ()
+    """Files of routines that callers with all targets may have repeated, by their names. Each is a prompt, too."""
     callers: dict[LabelText, CallerRights] = Field(default_factory=dict)
     """The callers, by name. Over stdio, the caller `local` needs no section, and has the defaults then."""

@@ -25,16 +25,18 @@ from callboard.config import matches
 from callboard.journal import JournalReader, TaskFilter
 from callboard.mcp_server._callers import LABEL
 from callboard.mcp_server._orders import RefusedOrderError, id_of, is_same, task_of
-from callboard.messages import EventName, SettingsError, UnknownTaskError, one_line, visible
+from callboard.messages import EventName, RoutineError, SettingsError, UnknownTaskError, one_line, visible
+from callboard.routines import load_routine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from callboard.actors.client import TaskHandle
+    from callboard.config import Settings
     from callboard.mcp_server._callers import Caller
     from callboard.mcp_server._orders import Order
-    from callboard.messages import ApprovalRequest, Event, Question, Target
+    from callboard.messages import ApprovalRequest, Event, Question, Routine, Target
     from callboard.supervisor import Supervisor
 
     Progress = Callable[[str], Awaitable[None]]
@@ -98,6 +100,26 @@ class OwnTaskPage(BaseModel):
     """The `before` of the next part; null at the end."""
 
 
+def _routines(settings: Settings) -> dict[str, Routine]:
+    """Read the routines that the settings name for callers.
+
+    Raises:
+        SettingsError: If a file is no routine, or two have one name.
+    """
+    routines: dict[str, Routine] = {}
+    for file in settings.mcp_server.routines:
+        try:
+            routine = load_routine(settings.path(file))
+        except RoutineError as error:
+            msg = f"mcp_server.routines: {error}"
+            raise SettingsError(msg) from None
+        if routine.routine in routines:
+            msg = f"mcp_server.routines: two routines are called {routine.routine!r}: rename one of them"
+            raise SettingsError(msg)
+        routines[routine.routine] = routine
+    return routines
+
+
 class CallerTasks:
     """The tasks of callers; another caller's are unknown to each.
 
@@ -112,13 +134,15 @@ class CallerTasks:
             people: How a person answers approvals, for callers to read.
 
         Raises:
-            SettingsError: If the supervisor has no journal in a file.
+            SettingsError: If the supervisor has no journal in a file, or a routine's file can't be used.
         """
         if supervisor.settings.journal.path is None:
             msg = "callers need a journal in a file, so that their tasks survive the process: set journal.path"
             raise SettingsError(msg)
         self.supervisor = supervisor
         self.journal: Path = supervisor.settings.path(supervisor.settings.journal.path)
+        self.routines = _routines(supervisor.settings)
+        """The routines that callers may have repeated, by name."""
         self._people = people
         self._secrets = Secrets(supervisor.settings.secrets)
         self._submitting = threading.Lock()
@@ -148,7 +172,7 @@ class CallerTasks:
             known_handle = self._known(caller, order)
             if known_handle is not None:
                 return known_handle
-            task = task_of(order, caller, self.supervisor.settings, self._own_targets(caller))
+            task = task_of(order, caller, self.supervisor.settings, self._own_targets(caller), self.routines)
             count = sum(_is_of(handle, caller) for handle in self.supervisor.pending())
             if count >= caller.rights.tasks:
                 msg = f"{count} of your tasks are not over, which is the most: wait for one, or cancel one"

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from callboard.config import matches, narrower
 from callboard.mcp_server._callers import LABEL
-from callboard.messages import Check, Task, check_schema, did_you_mean, patterns_of, plain_problems, visible
+from callboard.messages import Check, Routine, Task, check_schema, did_you_mean, patterns_of, plain_problems, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from callboard.config import Settings
     from callboard.mcp_server._callers import Caller
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _REQUEST_CHARACTERS = 20_000
 _MOST_DOCUMENTS = 50
 _MOST_CHECKS = 50
+_MOST_PARAMETERS = 100
 _SCHEMA_CHARACTERS = 20_000
 _DOCUMENT_FORMS = ("cells", "table", "text", "chart", "file", "unchanged")
 _NAMED = 10
@@ -49,9 +50,13 @@ class Order(BaseModel):
     output_schema: dict[str, JsonValue] | None = None
     may_change: tuple[str, ...] = Field(default=(), max_length=_MOST_DOCUMENTS)
     dry_run: bool = False
+    routine: str | None = Field(default=None, min_length=1, max_length=100)
+    parameters: dict[str, JsonValue] = Field(default_factory=dict, max_length=_MOST_PARAMETERS)
 
 
-def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[Target]) -> Task:
+def task_of(
+    order: Order, caller: Caller, settings: Settings, targets: Sequence[Target], routines: Mapping[str, Routine]
+) -> Task:
     """Make the task of an order, within the rights of its caller.
 
     Its id and key are in the caller's own namespace, and its label names the caller.
@@ -61,6 +66,7 @@ def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[
         caller: The caller.
         settings: The settings of the server.
         targets: The targets that are there now.
+        routines: The routines that may be repeated, by name.
 
     Raises:
         RefusedOrderError: If the caller may not give it, or it is no task.
@@ -83,6 +89,8 @@ def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[
         "output_schema": order.output_schema,
         "may_change": order.may_change,
         "dry_run": order.dry_run,
+        "routine": _routine(order, caller, routines),
+        "parameters": order.parameters,
         "policy": rights.policy,
         "budget": rights.budget,
         "limits": narrower(rights.limits, settings),
@@ -96,6 +104,23 @@ def task_of(order: Order, caller: Caller, settings: Settings, targets: Sequence[
     for check in task.checks:
         _check_check(check, caller, own_targets)
     return task
+
+
+def _routine(order: Order, caller: Caller, routines: Mapping[str, Routine]) -> Routine | None:
+    """Return the routine that an order names; None without one.
+
+    Raises:
+        RefusedOrderError: If there is none of that name, or the caller has not all targets.
+    """
+    if order.routine is None:
+        return None
+    if not _has_all(caller):
+        msg = f"{caller.name} has no routines: they choose their targets themselves, and it has only some"
+        raise RefusedOrderError(msg)
+    if order.routine not in routines:
+        msg = f"there is no routine {visible(order.routine)!r}{did_you_mean(order.routine, routines)}"
+        raise RefusedOrderError(msg)
+    return routines[order.routine]
 
 
 def id_of(order: Order, caller: Caller) -> str:
@@ -115,9 +140,13 @@ def is_same(order: Order, task: Task, targets: Sequence[Target]) -> bool:
     except ValidationError:
         return False
     ids = {target.id for target in targets if order.target in _names_of(target)}
+    own_checks = task.checks
+    if isinstance(task.routine, Routine):  # its checks come first
+        own_checks = own_checks[-len(checks) :] if checks else ()
     return (order.target is None or not ids or task.target in ids) and (
-        (_request(order), checks, order.output_schema, order.may_change, order.dry_run)
-        == (task.request, task.checks, task.output_schema, task.may_change, task.dry_run)
+        (_request(order), checks, order.output_schema, order.may_change, order.dry_run, order.parameters)
+        == (task.request, own_checks, task.output_schema, task.may_change, task.dry_run, task.parameters)
+        and order.routine == (task.routine.routine if isinstance(task.routine, Routine) else None)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from callboard.config import Skill
+    from callboard.messages import Routine
 
 _VALUE_CHARACTERS = 20_000
 """The most characters of one value: those of a request."""
@@ -27,14 +29,16 @@ class TaskPrompt:
     name: str
     description: str
     parameters: Mapping[str, str]
-    """The descriptions of its parameters, all of them needed, by their names."""
+    """The descriptions of its parameters, by their names."""
     request_of: Callable[[Mapping[str, str]], str]
     """Makes the request of a task from the values."""
+    optional: frozenset[str] = frozenset()
+    """The parameters that may be left out."""
 
     def add_to(self, server: MCPServer) -> None:
         """Add it to a server."""
         arguments = [
-            PromptArgument(name=name, description=description, required=True)
+            PromptArgument(name=name, description=description, required=name not in self.optional)
             for name, description in self.parameters.items()
         ]
         server.add_prompt(Prompt(name=self.name, description=self.description, arguments=arguments, fn=self._text))
@@ -66,3 +70,19 @@ def skill_prompts(skills: Iterable[Skill]) -> tuple[TaskPrompt, ...]:
         return TaskPrompt(skill.name, skill.description, {"request": "The work, in words."}, request_of)
 
     return tuple(map(prompt, skills))
+
+
+def routine_prompts(routines: Iterable[Routine]) -> tuple[TaskPrompt, ...]:
+    """Make a prompt for each routine, with its parameters."""
+
+    def prompt(routine: Routine) -> TaskPrompt:
+        def request_of(values: Mapping[str, str]) -> str:
+            given = json.dumps({name: value for name, value in values.items() if value}, ensure_ascii=False)
+            return f"{routine.request}\n\nGive run_task the routine {routine.routine!r} and the parameters {given}."
+
+        parameters = routine.parameters.items()
+        descriptions = {name: each.description or f"usually {each.value!r}" for name, each in parameters}
+        optional = frozenset(name for name, each in parameters if each.value is not None)
+        return TaskPrompt(routine.routine, routine.request, descriptions, request_of, optional)
+
+    return tuple(map(prompt, routines))

@@ -17,7 +17,7 @@ from callboard.mcp_server._caller_guard import MCP_PATH, CallerGuard
 from callboard.mcp_server._caller_tasks import CallerTasks
 from callboard.mcp_server._callers import LOCAL, Caller, Callers, TooManyRequestsError
 from callboard.mcp_server._elicited_answers import ElicitedAnswers
-from callboard.mcp_server._task_prompts import skill_prompts
+from callboard.mcp_server._task_prompts import routine_prompts, skill_prompts
 from callboard.mcp_server._task_resources import TaskResources
 from callboard.mcp_server._task_tools import TaskTools
 from callboard.mcp_server._tasks_extension import TasksExtension
@@ -80,7 +80,8 @@ def task_server(tasks: CallerTasks, callers: Callers, caller: Caller, *, counts_
 
     TaskTools(tasks, caller_of, answers).add_to(server)
     TaskResources(tasks, caller).add_to(server)
-    for prompt in skill_prompts(tasks.supervisor.skills):
+    routines = tasks.routines if "*" in caller.rights.targets else {}
+    for prompt in (*skill_prompts(tasks.supervisor.skills), *routine_prompts(routines.values())):
         prompt.add_to(server)
     return server
 

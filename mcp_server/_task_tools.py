@@ -94,6 +94,12 @@ class TaskTools:
             ),
         ] = None,
         dry_run: Annotated[bool, Field(description="Decide, and change nothing: actions are listed.")] = False,
+        routine: Annotated[
+            str | None, Field(max_length=100, description="The name of recorded work to repeat; each is a prompt, too.")
+        ] = None,
+        parameters: Annotated[
+            dict[str, JsonValue] | None, Field(max_length=100, description="The values of the routine's parameters.")
+        ] = None,
         wait_seconds: WaitSeconds = 25,
     ) -> TaskReport | InputRequiredResult:
         """Do work on documents, windows, browsers, shells or devices.
@@ -121,6 +127,8 @@ class TaskTools:
                     output_schema=output_schema,
                     may_change=tuple(may_change or ()),
                     dry_run=dry_run,
+                    routine=routine,
+                    parameters=parameters or {},
                 )
                 handle = await self._tasks.submit(caller, order)
             return await self._waited(caller, handle, wait_seconds, ctx)

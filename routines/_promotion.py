@@ -77,9 +77,10 @@ def write_proposal(proposal: RoutineProposal, file: Path) -> Path:
         raise RoutineError(msg)
     path = proposal_path(file)
     schema, _, content = dump(proposal.proposed).partition("\n")
+    verified = "was verified" if proposal.verified else "was not verified"
     text = (
-        f"{schema}\n# Proposed from the task {proposal.task}, for {file.name}; it is not used before\n"
-        f"# `callboard routine promote {file.name}`.\n{content}"
+        f"{schema}\n# Proposed from the task {proposal.task}, which {verified}, for\n"
+        f"# {file.name}; it is not used before `callboard routine promote {file.name}`.\n{content}"
     )
     with spare_file(path, text.encode(), _mode(file)) as spare:
         replace_file(spare, path)
@@ -107,8 +108,8 @@ def stored_proposal(file: Path) -> StoredProposal:
 def promote(file: Path, *, without_person: bool = False) -> Path:
     """Replace a routine by its proposed change.
 
-    The former version, whose file is returned, is durable before the change: ``NAME.routine.1.yaml``, with the next free number. The routine is
-    replaced in one step. After a crash, a second call completes it.
+    The former version is durable before the change: ``NAME.routine.1.yaml``, with the next free number; this file is
+    returned. The routine is replaced in one step. After a crash, a second call completes it.
 
     Args:
         file: The routine's file.

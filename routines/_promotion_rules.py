@@ -23,9 +23,10 @@ _MOST = 20
 
 
 def refusals(old: Routine, new: Routine) -> list[str]:
-    """List the reasons for which a repair is never promoted as it is.
+    """List the reasons against a repair, which is never promoted then.
 
-    A person may edit the routine by hand. A repair may not bring a target, a tool, a hazard, or a secret at another place, and not drop a guard or a check.
+    It may not bring a target, a tool, a hazard, or a secret at another place, and not drop a guard or a check. A person
+    may edit the routine by hand for that.
     """
     before, after = _Facts.of(old), _Facts.of(new)
     tables = [table for table in before.columns if table not in after.columns and table in after.controls]
@@ -42,7 +43,7 @@ def refusals(old: Routine, new: Routine) -> list[str]:
 
 
 def concerns(old: Routine, new: Routine) -> list[str]:
-    """List the parts that a person has to look at before the promotion.
+    """List the parts that a person has to look at first.
 
     No repair with them is promoted automatically.
     A hostile page or document may have made the model write a text, a path, an address or a recipient of its own.

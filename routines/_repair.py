@@ -1,4 +1,4 @@
-"""Propose a change of a routine from a run that a model repaired."""
+"""Propose changes of routines from runs that models repaired."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def save_routine(
     """
     given = _parameters(parameters)
     with JournalReader.open(journal_at(path), pictures=False) as reader:
-        rows = list(reader.rows(find_task(reader, task_id), events=False))
+        rows = list(reader.rows(find_task(reader, task_id)))
     name = name or _name(output, rows)
     recording = record(rows, name=name, parameters=given)
     if yes and recording.proposals:

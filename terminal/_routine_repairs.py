@@ -50,14 +50,18 @@ def keep_repair(console: Console, task: Task, result: TaskResult, journal: Path 
                 return
             file = _file(proposal, None)
             path = write_proposal(proposal, file)
-            count = verified_runs(reader, proposal) if promote_after else 0
-        if promote_after and count >= promote_after:
+            count = verified_runs(reader, proposal) if promote_after and proposal.verified else 0
+    except (RoutineError, OSError) as error:
+        warn([f"no change of the routine is proposed: {_reason(error)}"])
+        return
+    if promote_after and count >= promote_after:
+        try:
             version = promote(file, without_person=True)
+        except (RoutineError, OSError) as error:
+            warn(_reason(error).splitlines())
+        else:
             _print(console, "promoted", f"{short(file)}, after {count} verified runs; before: {short(version)}")
             return
-    except (RoutineError, OSError) as error:
-        warn([f"no change of the routine: {error if isinstance(error, RoutineError) else reason_of(error)}"])
-        return
     _print(console, "repair", f"{short(path)}; see it with: callboard routine diff {short(file)}")
 
 
@@ -107,6 +111,10 @@ def promote_change(console: Console, file: Path, *, yes: bool) -> None:
 def is_attended() -> bool:
     """Return whether a person can be asked."""
     return sys.stdin.isatty()
+
+
+def _reason(error: RoutineError | OSError) -> str:
+    return reason_of(error) if isinstance(error, OSError) else str(error)
 
 
 def _file(proposal: RoutineProposal, file: Path | None) -> Path:

@@ -241,7 +241,7 @@ def _rate(count: int, total: int) -> str:
 
 
 def _runs_in(journal: Path, name: str, *, named: bool) -> Iterable[RoutineRun]:
-    """Read the runs of a routine; a journal without a name may be unreadable."""
+    """Read the runs of a routine; without `named`, skip an unreadable journal."""
     try:
         with JournalReader.open(journal, pictures=False) as reader:
             return reader.routine_runs(name, limit=_MOST_RUNS)

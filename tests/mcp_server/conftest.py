@@ -47,7 +47,7 @@ def desk(begin: Callable[..., Supervisor]) -> Callable[..., Desk]:
     """Start a supervisor on a journal, with callers by name."""
 
     def opened(callers: dict[str, Any] | None = None, **given: Any) -> Desk:
-        supervisor = begin(mcp_server={"callers": callers or {}}, **given)
+        supervisor = begin(mcp_server={"callers": callers or {}, **given.pop("mcp_server", {})}, **given)
         return Desk(supervisor, Callers(supervisor.settings.mcp_server), CallerTasks(supervisor, PEOPLE))
 
     return opened

@@ -7,6 +7,7 @@ import pytest
 from callboard.config import CallerRights, Settings
 from callboard.mcp_server._callers import LABEL, Caller
 from callboard.mcp_server._orders import Order, RefusedOrderError, task_of
+from callboard.messages import Routine
 from callboard.surfaces.documents import DocumentSurface
 
 
@@ -16,11 +17,28 @@ def ordered(workspace):
     settings = Settings.load(documents={"workspace": workspace})
     targets = DocumentSurface(workspace).targets()
 
+    subtask = {"target": "${source}", "kind": "app", "request": "read", "steps": [{"status": "FINISH"}]}
+    parameters = {"source": {"value": "a.docx", "document": True}}
+    routine = Routine.model_validate(
+        {"routine": "monthly", "request": "read it", "parameters": parameters, "subtasks": [subtask]}
+    )
+
     def order(arguments, **rights):
         caller = Caller("ann", CallerRights(**rights))
-        return task_of(Order(**{"request": "do it", **arguments}), caller, settings, targets)
+        return task_of(Order(**{"request": "do it", **arguments}), caller, settings, targets, {"monthly": routine})
 
     return order
+
+
+def test_only_named_routines_are_repeated_for_callers_with_all_targets(ordered):
+    task = ordered({"routine": "monthly", "parameters": {"source": "b.docx"}})
+    assert (task.routine.routine, task.parameters) == ("monthly", {"source": "b.docx"})
+    with pytest.raises(RefusedOrderError, match="there is no routine '/etc/passwd'"):
+        ordered({"routine": "/etc/passwd"})
+    with pytest.raises(RefusedOrderError, match="ann has no routines"):
+        ordered({"routine": "monthly"}, **ONE)
+    with pytest.raises(RefusedOrderError, match="belong to a routine"):
+        ordered({"parameters": {"source": "b.docx"}})
 
 
 ONE = {"targets": ("sub/*",)}

@@ -32,6 +32,39 @@ async def test_skill_is_a_prompt_with_a_request(skilled):
     assert "largest figure" not in str(result), "the text of a skill is for the agents"
 
 
+ROUTINE = """routine: monthly
+request: Report ${month}
+parameters:
+  month: {}
+  source: {value: a.docx, document: true, description: The document of the month.}
+subtasks:
+- target: ${source}
+  kind: app
+  request: read
+  steps:
+  - {status: FINISH, result: '${month}'}
+"""
+
+
+async def test_routine_is_a_prompt_and_runs_by_its_name(desk, tmp_path):
+    (tmp_path / "monthly.routine.yaml").write_text(ROUTINE, encoding="utf-8")
+    service = desk(host=lambda _: FINISH, mcp_server={"routines": [tmp_path / "monthly.routine.yaml"]})
+    async with service.client() as client:
+        (prompt,) = (await client.list_prompts()).prompts
+        required = {argument.name: argument.required for argument in prompt.arguments}
+        assert (prompt.name, required) == ("monthly", {"month": True, "source": False})
+        (message,) = (await client.get_prompt("monthly", {"month": "May"})).messages
+        assert message.content.text.endswith("""run_task the routine 'monthly' and the parameters {"month": "May"}.""")
+        call = {"request": "Report May", "routine": "monthly", "key": "may"}
+        arguments = {**call, "parameters": {"month": "May", "source": "memo:one"}}
+        report = (await client.call_tool("run_task", arguments)).structured_content
+        assert (report["status"], report["output"]) == ("completed", "May")
+        again = (await client.call_tool("run_task", arguments)).structured_content
+        assert again["task_id"] == report["task_id"]
+        other = await client.call_tool("run_task", {**arguments, "parameters": {"month": "June"}})
+        assert other.is_error
+
+
 @pytest.mark.parametrize("arguments", [{}, {"request": "x", "target": "y"}, {"request": "x" * 20_001}])
 async def test_prompt_refuses_other_arguments(skilled, arguments):
     async with skilled.client() as client:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from callboard import Task
+from callboard import EventName, Task
 from callboard.journal import JournalReader
 from callboard.messages import Routine, RoutineError
 from callboard.routines import dump, propose
@@ -182,6 +182,17 @@ def test_run_without_a_miss_proposes_nothing(repaired):
 def test_task_without_a_routine_proposes_nothing(begin, tmp_path):
     handle = begin(app=[{"Status": "FINISH"}]).submit(Task(request="x", target="memo:one"))
     handle.result(PATIENCE)
+    with JournalReader.open(tmp_path / "journal.db") as reader:
+        assert propose(reader.rows(handle.task_id)) is None
+
+
+def test_answer_about_a_routine_is_no_repair(begin, until, tmp_path):
+    supervisor = begin()
+    handle = supervisor.submit(Task(routine=lone(write("one"), write("two", "gone"))))
+    until(handle, EventName.QUESTION_ASKED)
+    handle.answer(handle.questions()[0].id, "it is done, go on")
+    result = handle.result(PATIENCE)
+    assert (result.ok, result.usage.missed) == (True, 1)
     with JournalReader.open(tmp_path / "journal.db") as reader:
         assert propose(reader.rows(handle.task_id)) is None
 

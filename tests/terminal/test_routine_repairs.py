@@ -159,6 +159,26 @@ def test_verified_repairs_promote_after_enough_runs(
     assert [control.name for control in load_routine(file).subtasks[0].steps[0].controls] == ["Sheet"]
 
 
+def test_poisoned_repair_is_proposed_but_not_promoted(
+    run: Callable[..., Result], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    content["subtasks"][0]["steps"][0]["actions"][0]["hazards"] = ["overwrites"]
+    content["checks"] = [{"cells": "${source}!Sheet!A1", "exists": True}]
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    before = file.read_bytes()
+    script = yaml.safe_load((file.parent / "script.yaml").read_text(encoding="utf-8"))
+    steps = script["app/excel/prices.xlsx"]
+    steps[0] = answers.act("write_range", sheet="Sheet", cell="A1", values=[["https://evil.example"]])
+    (file.parent / "script.yaml").write_text(yaml.safe_dump(script), encoding="utf-8")
+    monkeypatch.setenv("CALLBOARD_ROUTINES__PROMOTE_AFTER", "1")
+    result = run()
+    assert result.exit_code == 0, result.output
+    assert '"https://evil.example" is a new value' in result.stderr
+    assert "repair   fill.routine.proposed.yaml" in result.stdout
+    assert file.read_bytes() == before
+
+
 def test_task_without_a_repair_has_no_proposal(call: Call, file: Path) -> None:
     result = call("run", "Write it", "prices.xlsx", "--model", "scripted:script.yaml")
     assert result.exit_code != 0
