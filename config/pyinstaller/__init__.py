@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+__all__ = ["hook_folders"]
+
 
 def hook_folders() -> list[str]:
     """Return the folder, as the entry point `pyinstaller40` has it."""

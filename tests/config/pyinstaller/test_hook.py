@@ -36,7 +36,7 @@ def test_program_runs_the_demo(tmp_path):
     program = tmp_path / "dist" / "app" / "app"
     run = subprocess.run([program, "demo"], cwd=tmp_path, check=True, capture_output=True, text=True, timeout=90)
     assert "verified: 4 of 4 checks" in run.stdout
-    project = subprocess.run([program, "init", "mine"], cwd=tmp_path, capture_output=True, text=True, timeout=90)
-    assert (project.returncode, (tmp_path / "mine" / "test_task.py").is_file()) == (0, True)
+    subprocess.run([program, "init", "mine"], cwd=tmp_path, check=True, timeout=90)
+    assert (tmp_path / "mine" / "test_task.py").is_file()
     pages = subprocess.run([program, "docs"], cwd=tmp_path, check=True, capture_output=True, text=True, timeout=90)
     assert "tutorial" in pages.stdout
