@@ -39,7 +39,9 @@ def _origin() -> dict[str, Any]:
 
     PyPA's specification describes it. It is empty without one.
     """
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
-        origin = json.loads(importlib.metadata.distribution(_PACKAGE).read_text("direct_url.json") or "{}")
-        return origin if isinstance(origin, dict) else {}
+    for distribution in importlib.metadata.distributions(name=_PACKAGE):  # a clone as current folder is one, too
+        with contextlib.suppress(ValueError):
+            origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+            if origin and isinstance(origin, dict):
+                return origin
     return {}

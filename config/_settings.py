@@ -369,7 +369,7 @@ def _check_readable(file: Path) -> None:
     bad_sections = [
         f"{file}: {name}: must be a mapping of keys to values"
         for name, value in content.items()
-        if is_mapping(SPELLINGS.get(name) or name, Settings)
+        if is_mapping(str(SPELLINGS.get(name, name)), Settings)
         and not isinstance(as_rules(value) if name == "policy" else value, dict | NoneType)
     ]
     if bad_sections:  # a value of another source would replace such a section silently

@@ -80,6 +80,7 @@ def task_of(
             msg = f"{caller.name} may not overwrite {name} without an approval: leave it out of may_change"
             raise RefusedOrderError(msg)
     _check_schema(order)
+    routine = _routine(order, caller, routines)
     fields: dict[str, Any] = {
         "id": id_of(order, caller),
         "request": _request(order),
@@ -89,7 +90,7 @@ def task_of(
         "output_schema": order.output_schema,
         "may_change": order.may_change,
         "dry_run": order.dry_run,
-        "routine": _routine(order, caller, routines),
+        "routine": routine,
         "parameters": order.parameters,
         "policy": rights.policy,
         "budget": rights.budget,

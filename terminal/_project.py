@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from callboard.history import plain
 from callboard.messages import did_you_mean
 from callboard.terminal._commands import fail
 from callboard.terminal._place import TASK_FILE
+from callboard.terminal._text import short
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,6 +75,7 @@ def write_project(console: Console, folder: Path) -> None:
         console.print(Text(f"  {name:<24}{meaning}"), soft_wrap=True)
     console.print("\nnext:")
     for command, meaning in (
+        *_activation(),
         (f"callboard run {quoted_folder}", "run the task on a copy, without a model"),
         (f"pytest {quoted_folder}", "run the test; needs: pip install pytest"),
         (f"callboard eval {quoted_folder}", "run the task three times, and count the runs whose checks held"),
@@ -82,6 +86,14 @@ def write_project(console: Console, folder: Path) -> None:
     ):
         console.print(Text(f"  {plain(command)}"), soft_wrap=True)
         console.print(Text(f"    {meaning}", style="dim"), soft_wrap=True)
+
+
+def _activation() -> list[tuple[str, str]]:
+    """Return the command after which the others work, if one is needed."""
+    script = Path(sys.prefix, "bin", "activate")
+    if shutil.which("callboard") is not None or not script.is_file():
+        return []
+    return [(f". {shlex.quote(short(script))}", "make this shell find callboard")]
 
 
 def _write(files: dict[Path, str]) -> None:

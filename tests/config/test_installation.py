@@ -47,7 +47,7 @@ def _fresh():
 )
 def test_command_names_the_origin(monkeypatch, record, command):
     text = record if isinstance(record, str | None) else json.dumps(record)
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Distribution(text))
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda name: [Distribution(None), Distribution(text)])
     assert install_command("models") == command
 
 
@@ -56,15 +56,12 @@ def test_command_names_the_folder_of_a_clone(monkeypatch, tmp_path, editable, op
     clone = tmp_path / "my clone"
     clone.mkdir()
     record = json.dumps({"url": clone.as_uri(), "dir_info": {"editable": editable}})
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Distribution(record))
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda name: [Distribution(record)])
     assert install_command("ssh") == f"pip install {option}'{clone}[ssh]'"
 
 
 def test_package_that_is_not_installed_is_named(monkeypatch):
-    def missing(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", missing)
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda name: [])
     assert install_command("models") == "pip install 'callboard[models]'"
 
 

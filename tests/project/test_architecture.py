@@ -588,7 +588,9 @@ assert threading.enumerate() == [threading.main_thread()]
 
 
 def test_imports_read_no_settings_start_no_thread_and_print_nothing(tmp_path):
-    names = [name for name in MODULES if name != "callboard.__main__"]
+    names = [
+        name for name in MODULES if name != "callboard.__main__" and "-" not in name
+    ]  # a hook is run, not imported
     broken = {**os.environ, "CALLBOARD_LIMITS__STEPS": "not a number", "CALLBOARD_NO_SUCH_THING": "1"}
     ran = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL, *names],

@@ -1,0 +1,12 @@
+"""The folder with the hook for PyInstaller, which finds it by an entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["hook_folders"]
+
+
+def hook_folders() -> list[str]:
+    """Return the folder, as the entry point `pyinstaller40` has it."""
+    return [str(Path(__file__).resolve().parent)]
