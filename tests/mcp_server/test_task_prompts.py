@@ -58,7 +58,7 @@ async def test_routine_is_a_prompt_and_runs_by_its_name(desk, tmp_path):
         call = {"request": "Report May", "routine": "monthly", "key": "may"}
         arguments = {**call, "parameters": {"month": "May", "source": "memo:one"}}
         report = (await client.call_tool("run_task", arguments)).structured_content
-        assert (report["status"], report["output"]) == ("completed", "May")
+        assert (report["status"], report["others_texts"]["output"]) == ("completed", "May")
         again = (await client.call_tool("run_task", arguments)).structured_content
         assert again["task_id"] == report["task_id"]
         other = await client.call_tool("run_task", {**arguments, "parameters": {"month": "June"}})
