@@ -86,7 +86,10 @@ DAMAGED = "'a.docx' is damaged and can't be opened ("
 MISTAKES = {
     # the arguments
     "a path that is not there": (lambda: ["run", "nowhere"], "nowhere: there is no such file or folder"),
-    "no path": (lambda: ["run"], "Missing argument 'FOLDER | TASK.yaml | REQUEST DOCUMENT...'; see root run --help"),
+    "no path": (
+        lambda: ["run"],
+        "Missing argument 'FOLDER | TASK.yaml | REQUEST DOCUMENT... | NAME.routine.yaml DOCUMENT...'; see root run --help",
+    ),
     "an unknown option": (lambda: ["run", "x", "--jsn"], "No such option: --jsn; see root run --help"),
     "an unknown command": (lambda: ["rnu"], "No such command 'rnu'. Did you mean 'run'?; see root --help"),
     "an unknown kind of agent": (lambda: ["graph", "hots"], "agent: 'hots' is not one of 'host', 'app', 'mobile', "),
