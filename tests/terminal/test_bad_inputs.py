@@ -88,8 +88,7 @@ MISTAKES = {
     "a path that is not there": (lambda: ["run", "nowhere"], "nowhere: there is no such file or folder"),
     "no path": (
         lambda: ["run"],
-        "Missing argument 'FOLDER | TASK.yaml | REQUEST DOCUMENT... | NAME.routine.yaml DOCUMENT...'; "
-        "see root run --help",
+        "Missing argument 'FOLDER | TASK.yaml | REQUEST DOCUMENT... | NAME.routine.yaml DOCUMENT...'; see root run",
     ),
     "an unknown option": (lambda: ["run", "x", "--jsn"], "No such option: --jsn; see root run --help"),
     "an unknown command": (lambda: ["rnu"], "No such command 'rnu'. Did you mean 'run'?; see root --help"),

@@ -78,8 +78,7 @@ MISTAKES = {
     "one model for all": (settings("models: gpt-5\n", whole=True), SETTINGS + "models: must be a mapping of keys"),
     "a provider without a model": (
         settings("models: {host: 'openai:'}\n", whole=True),
-        "models.host: 'openai:' is not a known model; known forms are: scripted:FILE, recorded:FILE, routine:FILE, "
-        "PROVIDER:MODEL",
+        "models.host: 'openai:' is not a known model; known forms are: scripted:FILE, recorded:FILE, routine:FILE, ",
     ),
     "an unknown level": (settings("log: {level: loud}"), SETTINGS + "log.level: must be 'debug', 'info', 'warning' or"),
     "a mailbox without a sender": (settings("mail: {work: {}}"), SETTINGS + "mail.work.sender: is missing"),
