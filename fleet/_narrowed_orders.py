@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from callboard.config import AcceptSettings, Settings
     from callboard.messages import Check, Task
 
-REFUSED = ("secrets", "session", "key", "deadline", "priority")
+REFUSED = ("secrets", "session", "key", "deadline", "priority", "routine")
 """The terms of a task that another machine can't set here."""
 _ID = re.compile(r"r-[A-Za-z0-9]{1,60}")
 

@@ -20,6 +20,8 @@ def used(usage: Usage) -> str:
     parts = [
         text("step_count", count=usage.steps),
         text("model_calls", count=usage.model_calls),
+        *([text("routine_answers", count=usage.replayed)] if usage.replayed else []),
+        *([text("routine_misses", count=usage.missed)] if usage.missed else []),
         text("tool_calls", count=usage.commands),
     ]
     if tokens := usage.input_tokens + usage.output_tokens:

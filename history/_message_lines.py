@@ -115,6 +115,8 @@ def lines_of(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one m
             yield text("resumed_elsewhere"), Tone.WAITING
         case Event(name=EventName.COMMAND_IN_DOUBT, data=data):
             yield text("action_in_doubt", tool=data["tool"], probe=probe_words(str(data["probe"]))), Tone.WAITING
+        case Event(name=EventName.ROUTINE_MISSED, data=data):
+            yield text("routine_missed", **data), Tone.WAITING
         case Event(name=EventName.POLICY_DECIDED, data=data):
             yield text("action_allowed", tool=data["tool"], reason=data["reason"]), Tone.PLAIN
         case Event():

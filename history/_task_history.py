@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Reply = Answer | ApprovalAnswer | RequestExpired
 
-_EVENTS = {EventName.COMMAND_IN_DOUBT, EventName.RUN_RECOVERED}
+_EVENTS = {EventName.COMMAND_IN_DOUBT, EventName.ROUTINE_MISSED, EventName.RUN_RECOVERED}
 
 
 @dataclass(frozen=True)

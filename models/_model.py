@@ -93,6 +93,8 @@ class ModelRequest:
     """The secrets that a language model may name, each with its places: ``tool, argument``."""
     reasons: tuple[str, ...] = ()
     """The reasons why earlier answers to this request were sent back."""
+    replies: tuple[str, ...] = ()
+    """A person's answers to the questions of the last step, in their order; empty without any."""
     attended: bool = True
     """Whether a person is there to answer a question of PENDING."""
     history_tokens: int = 6000

@@ -198,7 +198,8 @@ def resolve(value: Any, tree: Mapping[str, Any]) -> Any:
     becomes the value's text. ``$${`` stands for ``${``, and the name of a secret stays as it is.
 
     Raises:
-        LookupError: If a reference leads nowhere; the message names it.
+        LookupError: If a reference leads nowhere, or its value holds the name of a secret: a document could have the
+            secret put anywhere. The message names the reference.
     """
     if isinstance(value, dict):
         return {key: resolve(item, tree) for key, item in value.items()}
@@ -208,8 +209,15 @@ def resolve(value: Any, tree: Mapping[str, Any]) -> Any:
         return value
     match = _ANY_REFERENCE.fullmatch(value)
     if match:
-        return look_up(match[1], tree)
-    return _PART.sub(lambda part: "${" if part[1] is None else str(look_up(part[1], tree)), value)
+        found = look_up(match[1], tree)
+        has_secret = _holds_secret(found)
+    else:
+        found = _PART.sub(lambda part: "${" if part[1] is None else str(look_up(part[1], tree)), value)
+        has_secret = found.count(_SECRET) > value.count(_SECRET)
+    if has_secret:
+        msg = f"{value} holds the name of a secret, and can't be passed on"
+        raise LookupError(msg)
+    return found
 
 
 def look_up(path: str, tree: Mapping[str, Any]) -> Any:

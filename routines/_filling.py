@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import RoutineLoop
-from callboard.models import look_up
+from callboard.models import look_up, results_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from callboard.messages import RoutineStep
+    from callboard.messages import CommandResult, RoutineStep
 
 
 @dataclass(frozen=True)
@@ -27,33 +27,43 @@ class PlacedStep:
     """The item of its loop; None outside a loop."""
 
 
-def placed_steps(
-    entries: Sequence[RoutineStep | RoutineLoop], tree: dict[str, Any], results: Mapping[int, Any]
-) -> Iterator[PlacedStep]:
-    """Yield the steps in the order in which they run.
+def placed_step(
+    entries: Sequence[RoutineStep | RoutineLoop],
+    place: int,
+    tree: dict[str, Any],
+    results: Mapping[int, Sequence[CommandResult]],
+) -> PlacedStep | None:
+    """Return the step at a place; None after the last one.
+
+    The repetitions of a loop are not walked through: there may be thousands.
 
     Args:
         entries: The written list.
-        tree: The values that references stand for. Its member `steps` gets the results of each step that is passed, by
-            its number in the list: in a loop, those of its last repetition.
+        place: The place, from 1.
+        tree: The values that references stand for. Its member `steps` gets the results of the steps before the place,
+            by their numbers in the list: in a loop, those of its last repetition.
         results: The results of the steps so far, by place.
 
     Raises:
         LookupError: If the list of a loop is missing, or is no list.
     """
-    place, number = 0, 0
+    before, number = 0, 0
     for entry in entries:
         if isinstance(entry, RoutineLoop):
-            body, items, last = entry.steps, _items(entry, tree), entry.last
+            body, items, last = entry.steps, _items(entry, tree), entry.last or len(entry.steps)
         else:
-            body, items, last = (entry,), [None], None
-        for index, item in enumerate(items):
-            for offset, step in enumerate(body[: last if index == len(items) - 1 else None], 1):
-                place += 1
-                yield PlacedStep(place, number + offset, step, item)
-                if place in results:
-                    tree["steps"][str(number + offset)] = results[place]
-        number += len(body)
+            body, items, last = (entry,), [None], 1
+        length = (len(items) - 1) * len(body) + last if items else 0
+        steps_before = min(length, place - before - 1)
+        for offset in range(len(body)):
+            latest = before + 1 + offset + (steps_before - 1 - offset) // len(body) * len(body)
+            if offset < steps_before and latest in results:
+                tree["steps"][str(number + 1 + offset)] = results_tree(results[latest])
+        if steps_before < length:
+            index, offset = divmod(steps_before, len(body))
+            return PlacedStep(place, number + 1 + offset, body[offset], items[index])
+        before, number = before + length, number + len(body)
+    return None
 
 
 def _items(loop: RoutineLoop, tree: Mapping[str, Any]) -> list[Any]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import AgentStatus, RoutineLoop, RoutineStep
-from callboard.models import results_tree
-from callboard.routines._filling import placed_steps
+from callboard.routines._filling import placed_step
 from callboard.routines._origins import parts
 
 if TYPE_CHECKING:
@@ -71,11 +70,9 @@ def followed_part(
             break
         kept.append(entry)
         size += len(steps)
-    results = {
-        step.record.decision.routine_step: results_tree([result for _, result in step.calls]) for step in run.steps
-    }
-    placed = placed_steps(kept, {**tree, "steps": {}}, results)
-    return FollowedPart(tuple(kept), {step.place: step.number for step in placed if step.place in results})
+    results = {step.record.decision.routine_step: [result for _, result in step.calls] for step in run.steps}
+    placed = (placed_step(kept, place, {**tree, "steps": {}}, results) for place in results if place)
+    return FollowedPart(tuple(kept), {step.place: step.number for step in placed if step is not None})
 
 
 def _steps(entry: RoutineStep | RoutineLoop) -> tuple[RoutineStep, ...]:

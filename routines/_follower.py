@@ -6,14 +6,23 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import AgentStatus, Board, Effect, Outcome, RoutineMiss, RoutineMissError, agent_kind, number_of
-from callboard.models import ModelAnswer, resolve, results_tree
+from callboard.messages import (
+    AgentStatus,
+    Effect,
+    Outcome,
+    ResultStatus,
+    RoutineMiss,
+    RoutineMissError,
+    agent_kind,
+    number_of,
+)
+from callboard.models import ModelAnswer, resolve
 from callboard.routines._control_guard import held_controls
 from callboard.routines._expected import check_result, expected_of
-from callboard.routines._filling import PlacedStep, placed_steps
+from callboard.routines._filling import PlacedStep, placed_step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -43,8 +52,19 @@ _answer = functools.partial(ModelAnswer, cost=0.0, must_succeed=False, omission=
 class _LeftError(Exception):
     """The routine is left at a step."""
 
-    def __init__(self, number: int, expected: str, found: str) -> None:
+    def __init__(self, number: int, expected: str, found: str, *, place: int = 0, is_over: bool = False) -> None:
+        """Create it.
+
+        Args:
+            number: The number of the step in the list.
+            expected: The recorded fact.
+            found: The present one.
+            place: The place of the step if it was done; 0 for the next step, which was not.
+            is_over: Whether there are no more steps, though the work is not over.
+        """
         self.miss = RoutineMiss(step=number, expected=expected, found=found)
+        self.place = place
+        self.is_over = is_over
 
 
 @dataclass(frozen=True)
@@ -52,13 +72,20 @@ class _Progress:
     """The steps of an agent so far."""
 
     records: Sequence[StepRecord]
-    reply: str
-    """A person's answer to the question with which the last step ended; empty without one."""
+    replies: Sequence[str]
+    """A person's answers to the question with which the last step ended; empty without any."""
 
     @property
     def asked(self) -> bool:
         """Whether the last step asked a person."""
         return bool(self.records) and self.records[-1].decision.status == AgentStatus.PENDING
+
+    @property
+    def reply(self) -> str:
+        """A person's choice of those that the last step offered; empty without one."""
+        questions = self.records[-1].decision.questions if self.asked else ()
+        offered = {choice for question in questions for choice in question.choices} - {STOP}
+        return next((reply for reply in self.replies if reply in offered), "")
 
     @property
     def place(self) -> int:
@@ -67,17 +94,32 @@ class _Progress:
             return self.records[-1].decision.routine_step + (self.reply == DONE)
         return 1 + max((record.decision.routine_step for record in self.records), default=0)
 
-    def open_end(self, request: ModelRequest) -> str:
+    def open_end(self) -> str:
         """Say why the work is not over after the last step."""
         refused = [check.name for record in self.records[-1:] for check in record.failed_checks]
         if refused:
             return f"a check that does not hold: {refused[0]}"
-        return request.reasons[-1] if request.reasons else "the agent asked once more"
+        return "the agent asked once more"
 
-    def results(self, place: int) -> list[CommandResult]:
-        """The results of the step at a place, those after an approval included."""
-        records = (record for record in self.records if record.decision.routine_step == place)
-        return [result for record in records for result in record.results]
+    @functools.cached_property
+    def results(self) -> dict[int, list[CommandResult]]:
+        """The results of the steps by place, those after an approval included; of a repeated step, the latest."""
+        results: dict[int, list[CommandResult]] = {}
+        for record in self.records:
+            place = record.decision.routine_step
+            if record.resumed:
+                results.setdefault(place, []).extend(record.results)
+            elif record.decision.status != AgentStatus.PENDING:
+                results[place] = [*record.results]
+        return results
+
+    def choices(self, error: _LeftError, once: Collection[str]) -> list[str]:
+        """List the answers that a person has: no action that must not be repeated is done twice."""
+        done = [record for record in self.records if record.decision.routine_step == error.place]
+        ran = {result.tool for result in self.results.get(error.place, ()) if result.status != ResultStatus.SKIPPED}
+        assigns = any(record.decision.status == AgentStatus.ASSIGN for record in done)
+        again = [] if assigns or not ran.isdisjoint(once) else [AGAIN]
+        return [*again, *([] if error.is_over else [DONE]), STOP]
 
 
 @dataclass(frozen=True)
@@ -109,40 +151,41 @@ class RoutineFollower:
         records = request.memory[len(request.memory) - request.step + 1 :]
         if any(not record.decision.routine_step for record in records):
             return None  # it may have done later steps in its own way
-        progress = _Progress(records, self._reply(request))
+        progress = _Progress(records, request.replies)
         try:
             return self._next_answer(request, progress)
         except _LeftError as error:
             if has_model and not self.strict:
                 return error.miss
-            return self._without_model(request, progress, error.miss)
+            return self._without_model(request, progress, error)
 
     def _next_answer(self, request: ModelRequest, progress: _Progress) -> ModelAnswer:
         tree = self._tree(request)
         placed = self._placed(request, progress, tree)
-        if progress.asked and progress.reply not in {AGAIN, DONE}:
-            raise _LeftError(placed.number, "a person's word to go on", progress.reply or "none")
-        if request.reasons:
-            raise _LeftError(placed.number, "an answer that can be used", request.reasons[-1])
+        if progress.asked and not progress.reply:
+            raise _LeftError(placed.number, "a person's word to go on", "; ".join(progress.replies) or "none")
         content = self._content(request, placed, tree)
+        if request.reasons:  # after the guard: else they may be those against a model's answer
+            raise _LeftError(placed.number, "an answer that can be used", request.reasons[-1])
         return _answer(content=content, routine_step=placed.place)
 
     def _placed(self, request: ModelRequest, progress: _Progress, tree: dict[str, Any]) -> PlacedStep:
         """Return the next step, after a look at the results of the one before."""
-        number = 0
-        places = {record.decision.routine_step for record in progress.records}
-        results = {place: results_tree(progress.results(place)) for place in places}
+        steps, place, number = self._steps(request), progress.place, 0
         try:
-            for placed in placed_steps(self._steps(request), tree, results):
-                number = placed.number
-                if placed.place == progress.place - 1 and not progress.asked:
-                    _check_results(placed, progress.results(placed.place))
-                    self._check_subtasks(placed, request)
-                if placed.place == progress.place:
-                    return placed
+            before = None if place == 1 else placed_step(steps, place - 1, tree, progress.results)
+            if before is not None:
+                number = before.number
+                if not progress.asked:
+                    _check_results(before, progress.results.get(before.place, ()))
+                    self._check_subtasks(before, request)
+            placed = placed_step(steps, place, tree, progress.results)
         except LookupError as error:
             raise _LeftError(number + 1, "the results of earlier steps", str(error.args[0])) from error
-        raise _LeftError(number + 1, "the work to be over", progress.open_end(request))
+        if placed is None:
+            found = progress.open_end()
+            raise _LeftError(number + 1, "the work to be over", found, place=place - 1, is_over=True)
+        return placed
 
     def _check_subtasks(self, placed: PlacedStep, request: ModelRequest) -> None:
         """Leave the routine if a subtask that a step handed over did not finish."""
@@ -153,7 +196,8 @@ class RoutineFollower:
             if results and results[-1].outcome is not Outcome.FINISHED:
                 why = "; ".join(cause.reason for cause in results[-1].causes[:1])
                 found = f"it {results[-1].outcome.value.replace('_', ' ')}{why and f': {why}'}"
-                raise _LeftError(placed.number, f"that subtask {part.subtask} finishes", found)
+                expected = f"that subtask {part.subtask} finishes"
+                raise _LeftError(placed.number, expected, found, place=placed.place)
 
     def _steps(self, request: ModelRequest) -> Sequence[RoutineStep | RoutineLoop]:
         """Return the steps of the agent that asks."""
@@ -231,36 +275,38 @@ class RoutineFollower:
             return {key: subtasks[0][key] for key in ("Current Sub-Task", "ControlText")}
         return {"Sub-Tasks": subtasks, "StopAtFailure": placed.step.stops_group} if subtasks else {}
 
-    def _without_model(self, request: ModelRequest, progress: _Progress, miss: RoutineMiss) -> ModelAnswer:
+    def _without_model(self, request: ModelRequest, progress: _Progress, error: _LeftError) -> ModelAnswer:
         """Ask a person about a miss, or fail."""
-        reason = f"{self._stop} step {miss.step}: expected {miss.expected[:_LONGEST]}; found {miss.found[:_LONGEST]}"
-        stopped = progress.asked and progress.reply not in {AGAIN, DONE}
-        can_ask = request.attended and AgentStatus.PENDING in request.statuses
+        miss = error.miss
+        of = f" of subtask {number_of(request.run_id)}" if self.routine.host and not request.is_host else ""
+        reason = (
+            f"the routine {self.routine.routine} stopped at step {miss.step}{of}: "
+            f"expected {miss.expected[:_LONGEST]}; found {miss.found[:_LONGEST]}"
+        )
+        once = {tool.name for tool in request.tools if tool.effect is Effect.ONCE}
+        choices = progress.choices(error, once)
+        stopped = progress.asked and not progress.reply
+        can_ask = request.attended and AgentStatus.PENDING in request.statuses and choices != [STOP]
         if self.strict or stopped or not can_ask:
             content: dict[str, Any] = {"Status": AgentStatus.FAIL.value, "Comment": reason}
             return _answer(content=content, routine_miss=miss)
-        question = {"text": reason, "choices": [AGAIN, DONE, STOP]}
+        question = {"text": reason, "choices": choices}
         content = {"Status": AgentStatus.PENDING.value, "Comment": reason, "Questions": [question]}
-        return _answer(content=content, routine_step=progress.place, routine_miss=miss)
-
-    @property
-    def _stop(self) -> str:
-        """The beginning of the reason that a person is shown."""
-        return f"the routine {self.routine.routine} stopped at"
-
-    def _reply(self, request: ModelRequest) -> str:
-        """Return a person's last answer about this routine; empty without one."""
-        texts = [entry.text for entry in request.observation.shared if entry.board is Board.QUESTIONS]
-        answers = [text for text in texts if self._stop in text]
-        return next((choice for choice in (AGAIN, DONE, STOP) if answers and answers[-1].endswith(repr(choice))), "")
+        return _answer(content=content, routine_step=error.place or progress.place, routine_miss=miss)
 
 
 def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:
     """Leave the routine if the results of a step have another form than the recorded ones."""
-    for action, result in zip(placed.step.actions, results, strict=False):
-        difference = check_result(action.expect or expected_of(result), result)
+    for number, action in enumerate(placed.step.actions):
+        result = results[number] if number < len(results) else None
+        expected = f"the recorded form of the result of {action.tool}"
+        difference = (
+            f"{action.tool} was not done"
+            if result is None
+            else check_result(action.expect or expected_of(result), result)
+        )
         if difference:
-            raise _LeftError(placed.number, f"the recorded form of the result of {action.tool}", difference)
+            raise _LeftError(placed.number, expected, difference, place=placed.place)
 
 
 def outcome_of(done: SubtaskResult) -> dict[str, Any]:

@@ -67,7 +67,17 @@ def _values(routine: Routine, given: Mapping[str, JsonValue]) -> dict[str, JsonV
         known = ", ".join(routine.parameters) or "none"
         msg = f"the routine {routine.routine}: {'; '.join(problems)}. Its parameters are: {known}"
         raise RoutineError(msg)
-    return {name: parameter.value for name, parameter in routine.parameters.items()} | dict(given)
+    values = {name: parameter.value for name, parameter in routine.parameters.items()} | dict(given)
+    for name in values:
+        try:
+            resolve(f"${{{name}}}", values)
+        except LookupError:
+            msg = (
+                f"the routine {routine.routine}: the parameter {name!r} names a secret: write it into the argument "
+                "that gets it"
+            )
+            raise RoutineError(msg) from None
+    return values
 
 
 def _problems(parameters: Mapping[str, RoutineParameter], given: Mapping[str, JsonValue]) -> Iterator[str]:

@@ -14,7 +14,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from callboard.history import agent_label, cut, described_event, judged_event, numbered, plain, probe_words, ranges
+from callboard.history import (
+    agent_label,
+    cut,
+    described_event,
+    judged_event,
+    lines_of,
+    numbered,
+    plain,
+    probe_words,
+    ranges,
+)
 from callboard.messages import AgentStatus, Event, EventName, Outcome
 from callboard.terminal._text import BAD, GOOD, listed
 
@@ -277,6 +287,8 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0912 - one match, a case 
             return f"{data['tool']}: {error if error.startswith(status) else ', '.join(filter(None, (status, error)))}"
         case EventName.MODEL_REPAIRED:
             return f"its model's answer was sent back: {data['reason']}"
+        case EventName.ROUTINE_MISSED:
+            return next(lines_of(event))[0]
         case EventName.STEP_FAILED | EventName.AGENT_CRASHED:
             failed = "a step failed" if event.name is EventName.STEP_FAILED else "the agent crashed"
             return f"{failed}: {next(iter(listed(data['causes'])), '')}"

@@ -14,6 +14,7 @@ from callboard.actors.client._undo import undo
 from callboard.actors.commands import OutputType
 from callboard.actors.root import ConfirmTask, GetTasks, GiveOutputType, GiveSecrets, Submit
 from callboard.messages import (
+    REMOTE,
     Answer,
     NotAllTakenError,
     OutputT,
@@ -26,6 +27,7 @@ from callboard.messages import (
     TaskRefusedError,
     UndoRefusedError,
     UnknownTaskError,
+    agent_kind,
 )
 from callboard.routines import looked_at, stop_reason, tool_problems, with_routine
 
@@ -218,17 +220,25 @@ class Submission:
     def _with_routine(self, task: Task) -> Task:
         """Fill in a task that repeats a routine.
 
+        The routine of a task that was submitted before is that of its journal: the file may have changed since.
+
         Raises:
             TaskRefusedError: If its routine, or a parameter, can't be used.
         """
         if task.routine is None:
             return task
+        file = str(self._path_of(task.routine).absolute()) if isinstance(task.routine, str) else task.routine_file
+        existing_id = self._existing_id(task) if file else None
+        existing_task = None if existing_id is None else self._handle(existing_id, None).task
+        is_known = existing_task is not None and existing_task.routine_file == file
+        if existing_task is not None and is_known:
+            task = task.model_copy(update={"routine": existing_task.routine, "routine_file": file})
         try:
             filled_task = with_routine(task, self._path_of)
         except RoutineError as error:
             raise TaskRefusedError(str(error)) from None
         check_writable(filled_task)
-        if isinstance(filled_task.routine, Routine):
+        if isinstance(filled_task.routine, Routine) and not is_known:
             problem = next(tool_problems(filled_task.routine, self._toolbox.schemas), "")
             if problem:
                 msg = f"the routine {filled_task.routine.routine} does not fit the tools that are there: {problem}"
@@ -261,6 +271,9 @@ class Submission:
             contents = [self._lookup.contents(task) for task in tasks]
         for task, target in zip(tasks, targets, strict=True):
             self._secrets.check_names(task, target)
+            if task.routine is not None and target is not None and agent_kind(target.address) == REMOTE:
+                msg = f"{target.id} is on another machine, where no routine is repeated: run it there"
+                raise TaskRefusedError(msg)
         talks = {session: self._journal.conversation(session) for session in sessions}
         listed = functools.cache(self._lookup.listed)  # once for all rules of all tasks, if at all
         return [
@@ -338,7 +351,16 @@ class Submission:
         return same
 
     def _existing_handle(self, task: Task, output_type: OutputType[OutputT] | None) -> TaskHandle[OutputT] | None:
-        """Find a journaled task with the same id or key.
+        """Find the handle of a journaled task with the same id or key."""
+        existing_id = self._existing_id(task)
+        if existing_id is None:
+            return None
+        handle = self._handle(existing_id, output_type)
+        self._refuse_other(task, handle.task, output_type)
+        return handle
+
+    def _existing_id(self, task: Task) -> str | None:
+        """Find the id of a journaled task with the same id or key.
 
         An id that the caller did not set is unique, and not looked up.
         """
@@ -348,11 +370,7 @@ class Submission:
         existing_id = self._journal.find(redacted_task)
         if existing_id is None and redacted_task.key != task.key:  # its key may quote a text that became a secret since
             existing_id = self._journal.find(task)
-        if existing_id is None:
-            return None
-        handle = self._handle(existing_id, output_type)
-        self._refuse_other(task, handle.task, output_type)
-        return handle
+        return existing_id
 
     def _refuse_other(self, task: Task, existing_task: Task, output_type: OutputType[Any] | None) -> None:
         """Refuse a task whose id or key belongs to another one.
@@ -413,4 +431,6 @@ def _described(task: Task) -> str:
     requests = "; ".join([task.request] if task.request else [step.request for step in task.plan])
     on = f" on {task.target}" if task.target is not None else ""
     change = f", and may change {', '.join(task.may_change)}" if task.may_change else ""
-    return f"{requests!r:.200}{on}{change}"
+    routine = task.routine
+    by = f" by the routine {routine.routine} ({routine.digest})" if isinstance(routine, Routine) else ""
+    return f"{requests!r:.200}{on}{by}{change}"

@@ -216,6 +216,7 @@ def _request(
         subtasks=run.subtasks,
         tools=tools.offered,
         reasons=reasons,
+        replies=run.replies,
         attended=context.services.settings.system.ask_question,
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,

@@ -62,7 +62,7 @@ class AnswerSource:
         start = time.perf_counter()
         followed = self._followed(request)
         if followed is not None and (not isinstance(followed, ModelAnswer) or followed.routine_miss is not None):
-            self.context.meter.amounts["missed"] += 1
+            self.context.meter.amounts["missed"] = 1  # also if the model is asked again in the same step
         if isinstance(followed, ModelAnswer):
             self.context.meter.amounts["replayed"] += 1
             return followed, Usage(), start

@@ -138,6 +138,8 @@ class Run:
     """The id of the pending question, approval or subtask."""
     awaited: tuple[str, ...] = ()
     """The assigned subtasks that have not ended."""
+    replies: tuple[str, ...] = ()
+    """A person's answers to the model's own questions, until the next step."""
     answer: ApprovalAnswer | None = None
     """The approval that was granted and is not used yet."""
     due: str = ""
@@ -388,7 +390,8 @@ class Run:
                 limit = self.at_limit
                 more = (limit,) if limit is not None and message.texts == (GO_ON,) else ()
                 notes = (*run.notes, *answer_notes(() if self.at_limit is not None else self.asked_person, message))
-                return evolve(run, waiting="", grants=(*self.grants, *more), notes=notes)
+                replies = self.replies if limit is not None or message.nobody else message.texts
+                return evolve(run, waiting="", grants=(*self.grants, *more), notes=notes, replies=replies)
             case ApprovalAnswer():
                 return evolve(run, waiting="", answer=message)
             case RequestExpired(at_deadline=AtDeadline.ALLOW):
@@ -442,6 +445,7 @@ class Run:
         followed = self.status != AgentStatus.CONFIRM or bool(done.follows)
         return {
             "memory": (*self.memory, record),
+            "replies": (),
             "steps": self.steps + 1,
             "plan": record.decision.plan or self.plan,
             "proposed": record.decision.checks or self.proposed,

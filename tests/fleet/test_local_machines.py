@@ -21,6 +21,7 @@ from callboard import EventName, Outcome, PlanStep, Settings, Supervisor, Task
 from callboard.answers import finish
 from callboard.errors import SettingsError
 from callboard.fleet import MemoryEngine, MemoryHub
+from callboard.messages import Routine, TaskRefusedError
 from local_parts import WINDOWS, local
 from nats_server import check_for_server
 from support import PATIENCE, wait_for
@@ -82,6 +83,16 @@ def test_target_keeps_its_machine():
         tasks = [Task(request="go", target="memo:w1") for _ in range(4)]
         machines = {supervisor.submit(task).result(PATIENCE).subtasks[0].machine for task in tasks}
     assert len(machines) == 1
+
+
+def test_routine_is_not_repeated_on_another_machine():
+    subtask = {"target": "memo:w1", "kind": "app", "request": "go", "steps": [{"status": "FINISH"}]}
+    routine = Routine.model_validate({"routine": "go", "request": "go", "subtasks": [subtask]})
+    with (
+        Supervisor.start(local(1)) as supervisor,
+        pytest.raises(TaskRefusedError, match="memo:w1 is on another machine, where no routine is repeated"),
+    ):
+        supervisor.submit(Task(routine=routine))
 
 
 def test_killed_machine_is_started_again_and_ends_its_work(tmp_path):

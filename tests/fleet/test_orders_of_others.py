@@ -30,6 +30,7 @@ REFUSED = {
     "secrets": ({"secrets": {"pin": "4711-0815"}}, "sets secrets, which only this machine sets"),
     "an id with dots": ({"id": "r-1.x"}, "is not one of another machine's"),
     "a conversation": ({"target": None, "session": "other"}, "sets session"),
+    "a routine": ({"request": "", "target": None, "routine": "monthly.routine.yaml"}, "sets routine"),
     "a key": ({"key": "k"}, "sets key"),
     "a priority": ({"priority": 9}, "sets priority"),
     "a program": ({"checks": [Check(program="shutdown")]}, "has a check that runs a program"),

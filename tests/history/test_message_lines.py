@@ -1,9 +1,9 @@
-"""Approvals in the terminal: the calls that are asked about, each with its control."""
+"""Lines of messages: approvals with their controls, steps of routines that did not fit."""
 
 from __future__ import annotations
 
-from callboard.history import calls_of, lines_of, plain
-from callboard.messages import Action, ApprovalRequest, Control, Observation
+from callboard.history import calls_of, lines_of, plain, used
+from callboard.messages import Action, ApprovalRequest, Control, Event, EventName, Observation, Usage
 
 
 def asks_to_click(name):
@@ -32,3 +32,14 @@ def test_a_call_names_its_control_though_the_page_is_long():
 def test_history_names_the_control_of_an_approval():
     _, *lines = lines_of(asks_to_click("Send order"))
     assert [text for text, _ in lines] == ['click on Send order {"control_id": "e100"}', 'press {"keys": "x"}']
+
+
+def test_history_tells_which_step_of_a_routine_did_not_fit():
+    data = {"routine": "routine:fill", "place": 2, "expected": "the button 'Save'", "found": "no control of that kind"}
+    [(line, _)] = lines_of(Event(seq=1, at=0.0, name=EventName.ROUTINE_MISSED, task_id="t", data=data))
+    assert line == "routine:fill does not fit at its step 2: expected the button 'Save'; found no control of that kind"
+
+
+def test_answers_of_a_routine_are_counted_apart():
+    usage = Usage(steps=4, model_calls=1, replayed=3, missed=1, commands=2)
+    assert used(usage) == "4 steps, 1 model call, 3 answers of a routine, 1 step that did not fit, 2 tool calls"

@@ -7,7 +7,7 @@ import pytest
 from callboard import EventName, Outcome, Task
 from callboard.journal import JournalReader
 from callboard.messages import AgentKind, Effect, Routine, StepDone, TaskRefusedError
-from callboard.surface import tool
+from callboard.surface import ToolError, tool
 from callboard.testing import MemoryServer, assert_replays
 from support import PATIENCE, wait_for
 
@@ -146,6 +146,98 @@ def test_person_decides_about_a_miss_without_a_model(start, until, reply, texts,
     handle.answer(question.id, reply)
     assert handle.result(PATIENCE).outcome is outcome
     assert [text for _, _, text in surface.effects] == texts
+
+
+class Lock(MemoryServer):
+    """A window with a lock that fails at first."""
+
+    failures = 1
+
+    def _turn(self):
+        if self.failures:
+            self.failures -= 1
+            msg = "it is stuck"
+            raise ToolError(msg)
+        self.effects.append(("memo:one", "lock", "open"))
+        return {"open": True}
+
+    @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.APP,))
+    def open_lock(self) -> dict[str, bool]:
+        """Open the lock."""
+        return self._turn()
+
+    @tool(effect=Effect.ONCE, agents=(AgentKind.APP,))
+    def turn_key(self) -> dict[str, bool]:
+        """Turn the key."""
+        return self._turn()
+
+
+def call(name, **arguments):
+    return {"status": "CONTINUE", "actions": [{"tool": name, "arguments": arguments}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "choices", "texts"),
+    [
+        ("open_lock", ("try again", "it is done, go on", "stop"), ["one", "open", "three"]),
+        ("turn_key", ("it is done, go on", "stop"), ["one", "three"]),
+    ],
+)
+def test_person_repeats_only_an_action_that_may_be_repeated(start, until, name, choices, texts):
+    surface = Lock(MemoryServer.window())
+    routine = lone(write("one"), call(name), write("three"), **WHO)
+    handle = start(servers=[surface]).submit(Task(routine=routine))
+    until(handle, EventName.QUESTION_ASKED)
+    [question] = handle.questions()
+    assert question.questions[0].choices == choices
+    handle.answer(question.id, choices[0])
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == texts
+
+
+def test_step_after_a_failed_one_is_not_left_out_by_a_person(start, until):
+    surface = Lock(MemoryServer.window())
+    handle = start(servers=[surface]).submit(Task(routine=lone(call("open_lock"), write("two"), write("three"), **WHO)))
+    until(handle, EventName.QUESTION_ASKED)
+    handle.answer(handle.questions()[0].id, "it is done, go on")
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["two", "three"]
+
+
+def test_person_who_mends_the_work_has_its_end_tried_again(start, until):
+    surface, mended = MemoryServer(MemoryServer.window()), []
+    checks = [{"program": "mended", "name": "it is mended"}]
+    supervisor = start(servers=[surface], checks={"mended": lambda: bool(mended)})
+    handle = supervisor.submit(Task(routine=lone(write("one"), checks=checks, **WHO)))
+    until(handle, EventName.QUESTION_ASKED)
+    [question] = handle.questions()
+    assert "it is mended" in question.questions[0].text
+    assert question.questions[0].choices == ("try again", "stop")
+    mended.append(True)
+    handle.answer(question.id, "try again")
+    result = handle.result(PATIENCE)
+    assert (result.ok, result.verified) == (True, True)
+    assert [text for _, _, text in surface.effects] == ["one"]
+
+
+def test_answer_counts_also_if_agents_are_shown_no_entries(start, until):
+    routine = lone(write("one", "gone"), write("two"), **WHO)
+    surface = MemoryServer(MemoryServer.window())
+    handle = start(servers=[surface], blackboard={"shown": 0}).submit(Task(routine=routine))
+    until(handle, EventName.QUESTION_ASKED)
+    handle.answer(handle.questions()[0].id, "it is done, go on")
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["two"]
+
+
+def test_invalid_answer_of_a_model_is_no_second_miss(start):
+    surface = MemoryServer(MemoryServer.window())
+    model = [{"Status": "NONSENSE"}, {"Status": "FINISH"}]
+    handle = start(servers=[surface], app=model).submit(Task(routine=lone(write("x", "gone"), **WHO)))
+    result = handle.result(PATIENCE)
+    assert (result.ok, result.usage.missed) == (True, 1)
+    [missed] = names(handle, EventName.ROUTINE_MISSED)
+    assert "gone" in missed.data["expected"]
 
 
 def test_failed_action_stops_the_routine_before_the_next_step(start):

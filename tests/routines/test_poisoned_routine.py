@@ -80,6 +80,30 @@ def test_short_secret_may_be_the_name_of_a_tool(start):
     assert start(secrets={"a": "app", "b": "write"}).submit(Task(routine=Routine.model_validate(poisoned())))
 
 
+GRANTED = {"secrets": {"pw": {"value": "swordfish-4711", "tools": ["write"], "parameters": ["text"]}}}
+
+
+@pytest.mark.parametrize("text", ["${steps.1.results.0.value}", "pin: ${steps.1.results.0.value}"])
+def test_name_of_a_secret_in_data_is_not_filled_in(start, text):
+    surface = MemoryServer(MemoryServer.window(), controls={"field-1": "${secret:pw}", "field-2": ""})
+    read = {"tool": "read", "arguments": {"control_id": "field-1"}}
+    put = {"tool": "write", "arguments": {"control_id": "field-2", "text": text}}
+    steps = [{"status": "CONTINUE", "actions": [action]} for action in (read, put)]
+    supervisor = start(servers=[surface], system={"ask_question": False})
+    routine = with_at(poisoned(), ("subtasks", 0, "steps"), [*steps, {"status": "FINISH"}])
+    result = supervisor.submit(Task(routine=Routine.model_validate(routine), **GRANTED)).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert "holds the name of a secret" in result.causes[0].reason
+    assert surface.effects == []
+
+
+def test_parameter_that_names_a_secret_is_refused(start):
+    routine = Routine.model_validate(poisoned(parameters={"who": {"value": "Ann"}}))
+    task = Task(routine=routine, parameters={"who": "${secret:pw}"}, **GRANTED)
+    with pytest.raises(TaskRefusedError, match="the parameter 'who' names a secret"):
+        start().submit(task)
+
+
 def test_step_outside_the_policy_does_nothing(start):
     surface = MemoryServer(MemoryServer.window())
     rules = [{"verdict": "deny", "tool": "write"}]

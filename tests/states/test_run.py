@@ -228,6 +228,13 @@ def test_an_answer_becomes_a_note_beside_its_question(run, make):
     assert after.notes == ("asked 'which?', a person answered 'this'", "asked 'why?', a person answered 'that'")
 
 
+def test_answers_are_kept_until_the_next_step(run, make):
+    asked = run("PENDING").apply(make.step("PENDING", questions=(AskedQuestion(text="which?"),)))
+    answered = asked.apply(Answer(id="ask", task_id="t", texts=("this",)))
+    assert (asked.replies, answered.replies, answered.apply(make.step("CONTINUE")).replies) == ((), ("this",), ())
+    assert asked.apply(Answer(id="ask", task_id="t", nobody=True)).replies == ()
+
+
 def test_model_gets_a_note_when_its_question_has_no_answerer(run, make):
     asked = run().apply(make.step("PENDING", questions=(AskedQuestion(text="which?"),)))
     after = asked.apply(Answer(id="ask", task_id="t", nobody=True))
