@@ -235,6 +235,10 @@ class Model(ABC):
         """
         return None
 
+    def routine_waits(self, request: ModelRequest) -> bool:
+        """Return whether the next step of a routine needs another screen, which may still appear. Must be fast."""
+        return False
+
     def estimate(self, request: ModelRequest) -> Expected:
         """Return an upper bound of a call's usage. Must be fast."""
         return _UNKNOWN

@@ -12,12 +12,12 @@ from callboard.messages import RoutineAction, RoutineLoop, RoutineStep
 from callboard.routines._control_guard import recorded_control
 from callboard.routines._followed_part import FollowedPart
 from callboard.routines._origins import Origin, is_trivial, key_of, parts
-from callboard.routines._parameter_values import escaped
 from callboard.routines._recorded_reason import recorded_reason
+from callboard.routines._screen import folders_of
 from callboard.routines._step_draft import KnownReference, position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pydantic import JsonValue
 
@@ -61,15 +61,15 @@ class _Item:
         """Return whether a step may have been made for the item, by its values and texts."""
         return not values.isdisjoint(self._places) or any(text in part for part in texts for text in self._texts)
 
-    def template(self, text: str) -> str:
-        """Replace the item's texts within another one."""
+    def template(self, text: str, written: Callable[[str], str]) -> str:
+        """Replace the item's texts within another one, whose other parts are `written`."""
         if self._any is None:
-            return escaped(text)
-        end, written = 0, []
+            return written(text)
+        end, pieces = 0, []
         for match in self._any.finditer(text):
-            written += [escaped(text[end : match.start()]), f"${{{self._texts[match[0]]}}}"]
+            pieces += [written(text[end : match.start()]), f"${{{self._texts[match[0]]}}}"]
             end = match.end()
-        return "".join([*written, escaped(text[end:])])
+        return "".join([*pieces, written(text[end:])])
 
 
 @dataclass
@@ -282,6 +282,9 @@ class _Values:
         self.literals: set[str] = set()
         self.varied = False
         drafts = [repeat.draft for repeat in repeats]
+        folders, *others = [folders_of(draft.observation).items() for draft in drafts]
+        common = {name: path for name, path in folders if all((name, path) in items for items in others)}
+        self._fixed = writer.parameters.beside({f"window.{name}": path for name, path in common.items()})
         self.controls = [self._control(controls) for controls in zip(*(each.controls for each in drafts), strict=True)]
         self._sources: set[str] = set()
         """The results that the other arguments of an action come from."""
@@ -343,7 +346,7 @@ class _Values:
         if not isinstance(value, str):
             return value
         self.literals.add(value)
-        return self._writer.parameters.inside(value)
+        return self._fixed.inside(value)
 
     def _common(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None) -> list[str]:
         """List the references that hold for all items, the best first."""
@@ -374,7 +377,10 @@ class _Values:
         if whole is not None:
             self.varied = True
             return f"${{{whole}}}"
-        templates = {item.template(value) for item, value in zip(items, values, strict=True) if item is not None}
+        written = self._fixed.inside
+        templates = {
+            item.template(value, written) for item, value in zip(items, values, strict=True) if item is not None
+        }
         if len(templates) > 1:
             raise _DiffersError
         self.varied = True

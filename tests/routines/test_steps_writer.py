@@ -34,8 +34,12 @@ WINDOW = Observation(
 )
 
 
+FOLDERS = {"workspace": "/home/ada/work", "cwd": "/home/ada/work/june", "folder": "notes", "title": "/home/ada"}
+
+
 def draft(index: int, tool: str, result: Any = None, **arguments: Any) -> tuple[StepDraft, list[Any]]:
-    step = StepDraft(index, "CONTINUE", WINDOW, visible=frozenset({1, 2}))
+    window = WINDOW.model_copy(update={"window": FOLDERS})
+    step = StepDraft(index, "CONTINUE", window, visible=frozenset({1, 2}))
     action = Action(tool=tool, arguments=arguments, call_id=f"t~1.{index}.0")
     done = CommandResult(
         call_id=action.call_id, tool=tool, status=ResultStatus.SUCCESS, effect=Effect.ONCE, value=result
@@ -253,3 +257,22 @@ def test_parameters_replace_values_also_within_texts():
         "month": "${month}",
         "key": "${secret:KEY}",
     }
+
+
+def test_folders_of_the_target_are_references():
+    call = {
+        "tool": "run",
+        "command": "cat '/home/ada/work/june/a.txt' > /home/ada/work/b.txt",
+        "other": "/home/ada/works/mnt/home/ada/work /home/ada",
+    }
+    (step,) = written([call])
+    assert step.actions[0].arguments == {
+        "command": "cat '${window.cwd}/a.txt' > ${window.workspace}/b.txt",
+        "other": "/home/ada/works/mnt/home/ada/work /home/ada",
+    }
+
+
+def test_texts_of_a_loop_have_folders_and_parameters():
+    calls = [{"tool": "save", "path": f"/home/ada/work/May/{name}.txt"} for name in ("Kiel", "Ulm")]
+    (loop,) = written(calls, {"rows": ["Kiel", "Ulm"]}, month="May")
+    assert [step.actions[0].arguments for step in loop.steps] == [{"path": "${window.workspace}/${month}/${item}.txt"}]
