@@ -236,7 +236,10 @@ class Model(ABC):
         return None
 
     def routine_waits(self, request: ModelRequest) -> bool:
-        """Return whether the next step of a routine needs another screen, which may still appear. Must be fast."""
+        """Return whether a routine's next step needs another screen.
+
+        It may still appear. Must be fast.
+        """
         return False
 
     def estimate(self, request: ModelRequest) -> Expected:

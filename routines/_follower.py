@@ -133,7 +133,10 @@ class RoutineFollower:
         return False
 
     def _progress(self, request: ModelRequest) -> _Progress | None:
-        """Return the steps so far; None if a model has taken over, which may do later steps in its own way."""
+        """Return the steps so far; None if a model has taken over.
+
+        It may do later steps in its own way.
+        """
         records = request.memory[len(request.memory) - request.step + 1 :]
         if any(not record.decision.routine_step for record in records):
             return None

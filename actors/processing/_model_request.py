@@ -1,4 +1,4 @@
-"""The request to a model: a step's context, in which secrets are named."""
+"""Build a step's request to a model, with names for secrets."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class AnswerSource:
         return None if self.model is None else self.model.routine_answer(request)
 
     def waits(self, request: ModelRequest) -> bool:
-        """Return whether the next step of a routine needs another screen, which may still appear."""
+        """Return whether a routine's next step needs another screen."""
         if self.routine is not None:
             return self.routine.waits(request)
         return self.model is not None and self.model.routine_waits(request)

@@ -22,10 +22,11 @@ _LONGEST_PAUSE = 0.8
 
 
 async def fitting(context: Context, run: Run, look: Callable[[], Awaitable[Observation]]) -> Observation:
-    """Observe until the guard of a routine's next step holds, or `routines.wait_seconds` are over.
+    """Observe until the guard of a routine's next step holds.
 
-    A routine acts faster than the model or the person that was recorded, so that a dialog or a page may be late. It is
-    a part of DATA_COLLECTION: only the last observation is journaled, and a replay does not wait.
+    It does so for `routines.wait_seconds` at the most. A routine acts faster than the model or the person that was
+    recorded, so that a dialog or a page may be late. It is a part of DATA_COLLECTION: only the last observation is
+    journaled, and a replay does not wait.
     """
     observation = await look()
     source = _source(context, run)
@@ -45,7 +46,7 @@ async def fitting(context: Context, run: Run, look: Callable[[], Awaitable[Obser
 
 
 def _source(context: Context, run: Run) -> AnswerSource | None:
-    """Return the source of the next answer, if the step is about to be decided."""
+    """Return the source of an answer that is about to be decided."""
     begun = run.unfinished is not None and (run.unfinished.answers or run.unfinished.decided is not None)
     if run.status != AgentStatus.CONTINUE or run.held or begun:
         return None

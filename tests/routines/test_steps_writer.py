@@ -48,8 +48,8 @@ def draft(index: int, tool: str, result: Any = None, **arguments: Any) -> tuple[
     return step, [(action, done)]
 
 
-def written(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> list[Any]:
-    """Write steps of one action each, after subtasks with these outputs."""
+def writer_of(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> StepsWriter:
+    """Make the writer of steps of one action each, after subtasks with these outputs."""
     origins = Origins()
     for number, output in enumerate(outputs, 1):
         origins.add_output(number, number, output)
@@ -58,7 +58,12 @@ def written(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> li
         step, done = draft(index, **copy.deepcopy(call))
         drafts.append(step)
         origins.add_step(index, done)
-    return list(StepsWriter(drafts, origins, ParameterValues(parameters)).entries())
+    return StepsWriter(drafts, origins, ParameterValues(parameters))
+
+
+def written(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> list[Any]:
+    """Write them."""
+    return list(writer_of(calls, *outputs, **parameters).entries())
 
 
 def arguments(entries: list[Any]) -> list[dict[str, Any]]:
@@ -276,3 +281,24 @@ def test_texts_of_a_loop_have_folders_and_parameters():
     calls = [{"tool": "save", "path": f"/home/ada/work/May/{name}.txt"} for name in ("Kiel", "Ulm")]
     (loop,) = written(calls, {"rows": ["Kiel", "Ulm"]}, month="May")
     assert [step.actions[0].arguments for step in loop.steps] == [{"path": "${window.workspace}/${month}/${item}.txt"}]
+
+
+def old(calls: list[dict[str, Any]], *outputs: Any) -> list[tuple[str, int]]:
+    writer = writer_of(calls, *outputs)
+    writer.entries()
+    return [(data.tail, data.number) for data in writer.old_data]
+
+
+def test_rows_that_were_read_before_are_old_data():
+    read = {"tool": "read", "result": {"rows": [["Aarhus", "412,300"], ["Bergen", "298,050"], ["Delft", "184,900"]]}}
+    write = {"tool": "insert", "rows": [["Aarhus", 412_300], ["Bergen", 298_050], ["Delft", 184_900]]}
+    assert old([read, write]) == [("2.actions.0.arguments.rows", 3)]  # the cities are references
+    assert old([write], read["result"]) == [("1.actions.0.arguments.rows", 3)]
+    assert old([write, read]) == []  # the model made them up, and read them back
+    same = {"tool": "insert", "rows": read["result"]["rows"]}
+    assert old([read, same]) == []  # it is a reference
+
+
+def test_own_rows_that_a_tool_repeats_are_no_old_data():
+    write = {"tool": "insert", "rows": [["Agenda", "Welcome"], ["Lunch", "Outlook"]]}
+    assert old([write | {"result": {"cells": "A1:B2"}}, write]) == []
