@@ -448,6 +448,9 @@ class RoutineSettings(Section):
     misses: int = Field(default=3, ge=0, le=1_000)
     """The most runs in a row in which a routine may miss a step; after one more it is refused, with the reason, until
     it is edited or a repair is promoted. They are counted in the journal. 0: it is never refused."""
+    wait_seconds: Delay = Field(default=5.0, le=600)
+    """The longest that a step waits for the screen that it was recorded on, in seconds: a routine acts faster than a
+    model or a person. Only surfaces that change by themselves are waited for."""
     promote_after: int = Field(default=0, ge=0, le=100)
     """The number of verified runs with the same repair after which `callboard run` promotes it without a person. A
     repair that brings new places or texts is never promoted so. 0: only a person promotes repairs."""

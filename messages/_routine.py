@@ -20,7 +20,7 @@ RoutineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_
 _DIGITS = 16
 """The number of characters of a digest."""
 
-RESERVED_PARAMETERS = frozenset({"controls", "item", "steps", "subtasks", "secret"})
+RESERVED_PARAMETERS = frozenset({"controls", "item", "steps", "subtasks", "secret", "window"})
 """The first parts of the references that are no parameters."""
 
 

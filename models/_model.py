@@ -237,6 +237,13 @@ class Model(ABC):
         """
         return None
 
+    def routine_waits(self, request: ModelRequest) -> bool:
+        """Return whether a routine's next step needs another screen.
+
+        It may still appear. Must be fast.
+        """
+        return False
+
     def estimate(self, request: ModelRequest) -> Expected:
         """Return an upper bound of a call's usage. Must be fast."""
         return _UNKNOWN

@@ -20,6 +20,7 @@ from callboard.models import ModelAnswer, resolve
 from callboard.routines._control_guard import held_controls
 from callboard.routines._expected import check_result, expected_of
 from callboard.routines._filling import PlacedStep, placed_step
+from callboard.routines._screen import folders_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -52,7 +53,9 @@ _answer = functools.partial(ModelAnswer, cost=0.0, must_succeed=False, omission=
 class _LeftError(Exception):
     """The routine is left at a step."""
 
-    def __init__(self, number: int, expected: str, found: str, *, place: int = 0, is_over: bool = False) -> None:
+    def __init__(
+        self, number: int, expected: str, found: str, *, place: int = 0, is_over: bool = False, by_guard: bool = False
+    ) -> None:
         """Create it.
 
         Args:
@@ -61,10 +64,12 @@ class _LeftError(Exception):
             found: The present one.
             place: The place of the step if it was done; 0 for the next step, which was not.
             is_over: Whether there are no more steps, though the work is not over.
+            by_guard: Whether the guard of the next step does not hold.
         """
         self.miss = RoutineMiss(step=number, expected=expected, found=found)
         self.place = place
         self.is_over = is_over
+        self.by_guard = by_guard
 
 
 @dataclass(frozen=True)
@@ -148,16 +153,39 @@ class RoutineFollower:
             The answer; the reason why the routine is left here, for the model that goes on; or None if a model has
             taken over already.
         """
-        records = request.memory[len(request.memory) - request.step + 1 :]
-        if any(not record.decision.routine_step for record in records):
-            return None  # it may have done later steps in its own way
-        progress = _Progress(records, request.replies)
+        progress = self._progress(request)
+        if progress is None:
+            return None
         try:
             return self._next_answer(request, progress)
         except _LeftError as error:
             if has_model and not self.strict:
                 return error.miss
             return self._without_model(request, progress, error)
+
+    def waits(self, request: ModelRequest) -> bool:
+        """Return whether only the guard of the next step does not hold.
+
+        The screen may still be on its way there: a routine acts faster than the model or the person that was recorded.
+        """
+        progress = self._progress(request)
+        if progress is None:
+            return False
+        try:
+            self._next_answer(request, progress)
+        except _LeftError as error:
+            return error.by_guard
+        return False
+
+    def _progress(self, request: ModelRequest) -> _Progress | None:
+        """Return the steps so far; None if a model has taken over.
+
+        It may do later steps in its own way.
+        """
+        records = request.memory[len(request.memory) - request.step + 1 :]
+        if any(not record.decision.routine_step for record in records):
+            return None
+        return _Progress(records, request.replies)
 
     def _next_answer(self, request: ModelRequest, progress: _Progress) -> ModelAnswer:
         tree = self._tree(request)
@@ -230,7 +258,7 @@ class RoutineFollower:
         """Return the values that references stand for, but for those of a step."""
         indices = [(self.index_of(done.number, done.request), done) for done in request.subtasks]
         subtasks = {str(index + 1): outcome_of(done) for index, done in indices if index is not None}
-        return {**self.parameters, "subtasks": subtasks, "steps": {}}
+        return {**self.parameters, "subtasks": subtasks, "steps": {}, "window": folders_of(request.observation)}
 
     def _content(self, request: ModelRequest, placed: PlacedStep, tree: dict[str, Any]) -> dict[str, Any]:
         """Return the answer, once the guard of the step holds."""
@@ -255,7 +283,7 @@ class RoutineFollower:
                 **({} if step.result is None else {"Result": resolve(step.result, tree)}),
             }
         except RoutineMissError as error:
-            raise _LeftError(number, error.expected, error.found) from error
+            raise _LeftError(number, error.expected, error.found, by_guard=True) from error
         except LookupError as error:
             raise _LeftError(number, "the results of earlier steps", str(error.args[0])) from error
 

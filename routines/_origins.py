@@ -8,12 +8,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from callboard.routines._old_data import data_key, leaves
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pydantic import JsonValue
 
-    from callboard.messages import Action, CommandResult
+    from callboard.messages import Action, CommandResult, Observation
 
 SHORTEST = 3
 """The fewest characters of a text that may be a reference; shorter ones are equal by chance."""
@@ -44,9 +46,12 @@ class Origins:
         self._lists: list[tuple[Origin, list[JsonValue]]] = []
         self.texts: set[str] = set()
         """All texts and larger numbers in them, to find data within longer texts."""
+        self._first: dict[str, int] = {}
+        """The index of the first step that read a value, by its `data_key`; -1 before all steps."""
 
     def add_output(self, number: int, new_number: int, output: JsonValue) -> None:
         """Add the output of a subtask; nearer ones are added later."""
+        self._read(-1, output)
         self._add(
             (Origin(f"subtasks.{new_number}.output{tail}", subtask=number), value) for tail, value in parts("", output)
         )
@@ -61,12 +66,27 @@ class Origins:
         Members that repeat an argument of their own call are no origins: the argument has its own.
         """
         for index, (action, result) in enumerate(calls):
+            self._read(step, result.value)
             given = {key_of(value) for _, value in parts("", action.arguments)}
             self._add(
                 (Origin(f"results.{index}.value{tail}", step=step), value)
                 for tail, value in parts("", result.value)
                 if key_of(value) not in given
             )
+
+    def add_screen(self, step: int, observation: Observation) -> None:
+        """Add the names of controls, and their texts, that were seen before a step."""
+        for control in observation.controls:
+            self._read(step - 1, [control.name, *control.detail.values()])
+
+    def knows(self, value: str | float, before: int) -> bool:
+        """Return whether a text or a number was read before a step, in any notation."""
+        return self._first.get(data_key(value), before) < before
+
+    def _read(self, step: int, value: JsonValue) -> None:
+        for part in leaves(value):
+            self._first.setdefault(data_key(part), step)
+        self._first.pop("", None)
 
     def _add(self, found: Iterable[tuple[Origin, JsonValue]]) -> None:
         """Add places, the nearest first: those that are added later are nearer."""

@@ -17,10 +17,15 @@ class ParameterValues:
     """Replaces the values of parameters by references to them."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
         self._names = {value: name for name, value in reversed(list(values.items()))}
         longest = sorted(self._names, key=len, reverse=True)
         edges = (rf"(?<![\w-]){re.escape(value)}(?!\.?[\w-])" for value in longest)
         self._any = re.compile("|".join(edges)) if longest else None
+
+    def beside(self, others: Mapping[str, str]) -> ParameterValues:
+        """Return these, and other values that a text may hold."""
+        return ParameterValues({**self._values, **others}) if others else self
 
     def of(self, value: JsonValue) -> str:
         """Return the reference to the parameter with a value; empty without one."""

@@ -51,6 +51,8 @@ class RoutineRecording:
     routine: Routine
     remarks: tuple[str, ...] = ()
     """Remarks for the person who saves it: parts that may not fit other data."""
+    old_data: tuple[str, ...] = ()
+    """Remarks on lists that hold data of this run, which each repetition would hand over: reasons not to save it."""
     proposals: dict[str, str] = field(default_factory=dict)
     """Values of the request that may be parameters, by a proposed name."""
 
@@ -133,6 +135,7 @@ class RoutineRecorder:
         self._parameters = ParameterValues(values)
         self._new_numbers = {run.assign.number: new for new, run in enumerate(task.subtasks, 1)}
         self._unseen: list[str] = []
+        self._old_data: list[str] = []
 
     def recording(self, given: set[str], documents: Mapping[str, str], asked: Mapping[str, str]) -> RoutineRecording:
         """Return the routine, with remarks and proposals."""
@@ -170,7 +173,8 @@ class RoutineRecorder:
         }
         routine = _validated({**dict(routine), "routine": self._name, "parameters": made})
         proposals = proposed_parameters(self._task, request, self._values)
-        return RoutineRecording(routine, tuple(remarks_on(routine, self._task, self._unseen)), proposals)
+        remarks = tuple(remarks_on(routine, self._task, self._unseen))
+        return RoutineRecording(routine, remarks, tuple(self._old_data), proposals)
 
     def _check(self, check: Check) -> dict[str, JsonValue]:
         content = check.model_dump(mode="json", exclude_defaults=True)
@@ -249,10 +253,19 @@ class RoutineRecorder:
                 origins.add_output(number, self._new_numbers[number], result.output)
         drafts = []
         for index, step in enumerate(kept):
+            origins.add_screen(index, step.record.observation)
             drafts.append(self._draft(run, kept, index, visible, assigned))
             origins.add_step(index, self._calls(run, step))
         followed = self._followed.get(run.assign.number, FollowedPart())
-        return StepsWriter(drafts, origins, self._parameters).entries(followed, kept)
+        writer = StepsWriter(drafts, origins, self._parameters)
+        entries = writer.entries(followed, kept)
+        agent = f"subtasks.{self._new_numbers[run.assign.number]}.steps" if run.assign.number else "host"
+        self._old_data += [
+            f"{agent}.{data.tail} holds {data.number} values that were read in this run, such as {data.sample!r}: each "
+            "repetition would hand over this old data; let the model refer to results, or a step for each item"
+            for data in writer.old_data
+        ]
+        return entries
 
     def _calls(self, run: JournaledRun, step: JournaledStep) -> list[tuple[Action, CommandResult]]:
         """Return the actions to repeat: not those that an assignment makes itself."""

@@ -60,9 +60,14 @@ def _steps(routine: Routine) -> Iterator[tuple[str, RoutineStep]]:
 
 
 def _of_step(place: str, step: RoutineStep) -> Iterator[str]:
-    for tail, value in parts("", step.result):
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{place}.result{tail} is always {value}: if it counts rows, refer to a result instead"
+    fixed = [
+        (tail, value)
+        for tail, value in parts("", step.result)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    for tail, number in fixed[:1]:
+        more = f", and so are {len(fixed) - 1} more numbers of it" if len(fixed) > 1 else ""
+        yield f"{place}.result{tail} is always {number}{more}: if it counts rows, refer to a result instead"
     rows: dict[str, set[str]] = {}
     for number, action in enumerate(step.actions):
         for tail, value in parts("", action.arguments):

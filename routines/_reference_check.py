@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import RoutineLoop, did_you_mean
+from callboard.routines._screen import FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -27,11 +28,12 @@ def check_references(routine: Routine) -> Iterator[str]:
     yield from alone.problems("request", routine.request)
     yield from alone.problems("checks", [dict(check) for check in routine.checks], first=1)
     opened = alone.at(sum(len(entry.steps) if isinstance(entry, RoutineLoop) else 1 for entry in routine.host), 0)
-    yield from _of_steps("host", routine.host, _Scope(routine.parameters, len(routine.subtasks)))
+    yield from _of_steps("host", routine.host, _Scope(routine.parameters, len(routine.subtasks), in_step=True))
     for number, subtask in enumerate(routine.subtasks, 1):
         yield from opened.problems(f"subtasks.{number}.target", subtask.target)
         yield from alone.problems(f"subtasks.{number}.request", subtask.request)
-        yield from _of_steps(f"subtasks.{number}.steps", subtask.steps, _Scope(routine.parameters, number - 1))
+        inner = _Scope(routine.parameters, number - 1, in_step=True)
+        yield from _of_steps(f"subtasks.{number}.steps", subtask.steps, inner)
 
 
 def _of_steps(place: str, entries: tuple[RoutineStep | RoutineLoop, ...], scope: _Scope) -> Iterator[str]:
@@ -61,17 +63,25 @@ class _Scope:
     """The references that are possible at a place."""
 
     def __init__(
-        self, parameters: Collection[str], subtasks: int, steps: int = 0, controls: int = 0, *, in_loop: bool = False
+        self,
+        parameters: Collection[str],
+        subtasks: int,
+        steps: int = 0,
+        controls: int = 0,
+        *,
+        in_step: bool = False,
+        in_loop: bool = False,
     ) -> None:
         self._parameters = parameters
         self._subtasks = subtasks
         self._steps = steps
         self._controls = controls
+        self._in_step = in_step
         self._in_loop = in_loop
 
     def at(self, steps: int, controls: int, *, in_loop: bool = False) -> _Scope:
         """Return the scope of a step after others."""
-        return _Scope(self._parameters, self._subtasks, steps, controls, in_loop=in_loop)
+        return _Scope(self._parameters, self._subtasks, steps, controls, in_step=self._in_step, in_loop=in_loop)
 
     def problems(self, place: str, value: Any, first: int = 0) -> Iterator[str]:
         """Yield the problems of all texts in a value; items of the value itself are counted from `first`."""
@@ -101,11 +111,14 @@ class _Scope:
             return self._numbered(int(match[1]) + 1, self._controls, "of the step's controls")
         if head == "item" and _ITEM.fullmatch(name):
             return "" if self._in_loop else "has a meaning in the steps of a loop (`each`) only"
+        if head == "window" and name.removeprefix("window.") in FOLDERS:
+            return "" if self._in_step else "has a meaning in steps only"
         forms = {
             "steps": "${steps.1.results.0.value}",
             "subtasks": "${subtasks.1.output}",
             "controls": "${controls.0.id}",
             "secret": "${secret:NAME}",
+            "window": " or ".join(f"${{window.{fact}}}" for fact in FOLDERS),
         }
         if head in forms:
             return f"has another form than {forms[head]}"

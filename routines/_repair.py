@@ -131,7 +131,7 @@ class _Repair:
             proposed=self._joined(recording.routine),
             misses=tuple(self._journaled.misses.values()),
             verified=self._journaled.result.verified is True,
-            remarks=recording.remarks,
+            remarks=(*recording.old_data, *recording.remarks),
         )
 
     def _joined(self, recorded: Routine) -> Routine:

@@ -28,6 +28,10 @@ class RoutineModel(Model):
         answer = self._follower.answer(request, has_model=False)
         return answer if isinstance(answer, ModelAnswer) else None
 
+    def routine_waits(self, request: ModelRequest) -> bool:
+        """Return whether only the guard of the next step does not hold."""
+        return self._follower.waits(request)
+
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Refuse to answer: the routine has no step here.
 

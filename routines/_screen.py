@@ -1,8 +1,9 @@
-"""Screen of a step: the window in front, and the open dialogs."""
+"""Screen of a step: the window in front, the open dialogs, and the folders."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -25,6 +26,11 @@ _DIALOGS = frozenset(
     }
 )
 """The kinds of controls that are dialogs, on all surfaces."""
+FOLDERS = ("folder", "workspace", "cwd")
+"""The facts of a window that are folders, those that change least first."""
+
+
+_NAMED_FOLDER = re.compile(r"(?:/|[A-Za-z]:[\\/])[^/\\]")
 
 
 def dialogs_of(observation: Observation) -> tuple[str, ...]:
@@ -62,6 +68,15 @@ def window_of(observation: Observation, target: Target | None) -> str:
             return target.address.split("/")[1]
         case _:
             return ""
+
+
+def folders_of(observation: Observation) -> dict[str, str]:
+    """Return the folders in which a target works, by the names of the facts.
+
+    They are absolute, and other ones in other runs. The root of a file system is left out.
+    """
+    folders = {name: observation.window.get(name) for name in FOLDERS}
+    return {name: path for name, path in folders.items() if isinstance(path, str) and _NAMED_FOLDER.match(path)}
 
 
 def _page(url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import defaultdict
@@ -11,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 from callboard.messages import RoutineAction, RoutineLoop, RoutineStep
 from callboard.routines._control_guard import recorded_control
 from callboard.routines._followed_part import FollowedPart
+from callboard.routines._old_data import old_data
 from callboard.routines._origins import Origin, is_trivial, key_of, parts
-from callboard.routines._parameter_values import escaped
 from callboard.routines._recorded_reason import recorded_reason
+from callboard.routines._screen import folders_of
 from callboard.routines._step_draft import KnownReference, position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pydantic import JsonValue
 
     from callboard.messages import RecordedControl
     from callboard.routines._journaled_task import JournaledStep
+    from callboard.routines._old_data import OldData
     from callboard.routines._origins import Origins
     from callboard.routines._parameter_values import ParameterValues
     from callboard.routines._step_draft import ActionDraft, StepDraft
@@ -61,15 +64,15 @@ class _Item:
         """Return whether a step may have been made for the item, by its values and texts."""
         return not values.isdisjoint(self._places) or any(text in part for part in texts for text in self._texts)
 
-    def template(self, text: str) -> str:
-        """Replace the item's texts within another one."""
+    def template(self, text: str, written: Callable[[str], str]) -> str:
+        """Replace the item's texts within another one, whose other parts are `written`."""
         if self._any is None:
-            return escaped(text)
-        end, written = 0, []
+            return written(text)
+        end, pieces = 0, []
         for match in self._any.finditer(text):
-            written += [escaped(text[end : match.start()]), f"${{{self._texts[match[0]]}}}"]
+            pieces += [written(text[end : match.start()]), f"${{{self._texts[match[0]]}}}"]
             end = match.end()
-        return "".join([*written, escaped(text[end:])])
+        return "".join([*pieces, written(text[end:])])
 
 
 @dataclass
@@ -90,6 +93,7 @@ class _Written:
     literals: set[str] = field(default_factory=set)
     varied: bool = False
     """Whether a value comes from the items of a list."""
+    old_data: list[OldData] = field(default_factory=list)
 
 
 class StepsWriter:
@@ -107,6 +111,8 @@ class StepsWriter:
         """The items of lists, by the identity of the list."""
         self._values = [_values_of(draft) for draft in drafts]
         self._uses: dict[int, dict[int, list[int]]] = {}
+        self.old_data: list[OldData] = []
+        """The data of the recorded run in the written steps, by place."""
 
     def entries(
         self, followed: FollowedPart = _NOTHING_FOLLOWED, kept: Sequence[JournaledStep] = ()
@@ -125,8 +131,10 @@ class StepsWriter:
                 loop, written, length = found
                 entries.append(loop)
                 size = len(written)
-            for step in written:
+            for offset, step in enumerate(written, 1):
                 self._literals |= step.literals
+                place = f"{len(entries)}" if found is None else f"{len(entries)}.steps.{offset}"
+                self.old_data += [data._replace(tail=f"{place}.{data.tail}") for data in step.old_data]
             self._count += size
             first = start + (length - 1) // size * size  # of a loop, only the latest steps can be named after it
             self._numbers |= {index: self._count - size + 1 + (index - first) for index in range(first, start + length)}
@@ -236,14 +244,14 @@ class StepsWriter:
         return written
 
     @property
+    def origins(self) -> Origins:
+        """The earlier results that values may have come from."""
+        return self._origins
+
+    @property
     def parameters(self) -> ParameterValues:
         """The parameters of the recording."""
         return self._parameters
-
-    @property
-    def data(self) -> set[str]:
-        """The texts of all results that the agent got."""
-        return self._origins.texts
 
 
 def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
@@ -269,8 +277,14 @@ def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
         stops_group=draft.stops_group,
         result=result,
     )
-    reason = recorded_reason(writer.parameters.inside(draft.thought), step, draft.observation, writer.data)
-    return _Written(step.model_copy(update={"why": reason}) if reason else step, values.literals, values.varied)
+    knows = functools.partial(writer.origins.knows, before=draft.index)
+    old = [
+        data for n, action in enumerate(actions) for data in old_data(f"actions.{n}.arguments", action.arguments, knows)
+    ]
+    old += old_data("result", result, knows)
+    reason = recorded_reason(writer.parameters.inside(draft.thought), step, draft.observation, writer.origins.texts)
+    step = step.model_copy(update={"why": reason}) if reason else step
+    return _Written(step, values.literals, values.varied, old)
 
 
 class _Values:
@@ -282,6 +296,9 @@ class _Values:
         self.literals: set[str] = set()
         self.varied = False
         drafts = [repeat.draft for repeat in repeats]
+        folders, *others = [folders_of(draft.observation).items() for draft in drafts]
+        common = {name: path for name, path in folders if all((name, path) in items for items in others)}
+        self._fixed = writer.parameters.beside({f"window.{name}": path for name, path in common.items()})
         self.controls = [self._control(controls) for controls in zip(*(each.controls for each in drafts), strict=True)]
         self._sources: set[str] = set()
         """The results that the other arguments of an action come from."""
@@ -343,7 +360,7 @@ class _Values:
         if not isinstance(value, str):
             return value
         self.literals.add(value)
-        return self._writer.parameters.inside(value)
+        return self._fixed.inside(value)
 
     def _common(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None) -> list[str]:
         """List the references that hold for all items, the best first."""
@@ -374,7 +391,10 @@ class _Values:
         if whole is not None:
             self.varied = True
             return f"${{{whole}}}"
-        templates = {item.template(value) for item, value in zip(items, values, strict=True) if item is not None}
+        written = self._fixed.inside
+        templates = {
+            item.template(value, written) for item, value in zip(items, values, strict=True) if item is not None
+        }
         if len(templates) > 1:
             raise _DiffersError
         self.varied = True

@@ -725,6 +725,9 @@ def save(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Make parameters of all proposed values.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    keep_data: Annotated[
+        bool, typer.Option("--keep-data", help="Save it also if its steps hold data that was read in this run.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Save a finished task as a routine.
@@ -744,6 +747,7 @@ def save(
             parameters=parameter or (),
             yes=yes,
             force=force,
+            keep_data=keep_data,
             as_json=as_json,
         )
 

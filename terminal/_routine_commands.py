@@ -42,11 +42,13 @@ def save_routine(
     parameters: Sequence[str],
     yes: bool,
     force: bool,
+    keep_data: bool,
     as_json: bool,
 ) -> None:
     """Save a task as a routine, and print its parameters and remarks.
 
-    The task is found by the beginning of its id. An existing file is replaced only if `force` is set.
+    The task is found by the beginning of its id. An existing file is replaced only if `force` is set, and a routine
+    that holds data of this run is refused unless `keep_data` is.
     """
     given = _parameters(parameters)
     with JournalReader.open(journal_at(path), pictures=False) as reader:
@@ -55,6 +57,8 @@ def save_routine(
     recording = record(rows, name=name, parameters=given)
     if yes and recording.proposals:
         recording = record(rows, name=name, parameters=given | recording.proposals)
+    if recording.old_data and not keep_data:
+        fail("\n".join((*recording.old_data, "nothing is saved; --keep-data saves it as it is")))
     file = output or Path(f"{name}{SUFFIX}")
     _write(file, dump(recording.routine), force=force)
     if as_json:
@@ -63,12 +67,12 @@ def save_routine(
                 "file": str(file),
                 "parameters": {key: value.value for key, value in recording.routine.parameters.items()},
                 "proposals": recording.proposals,
-                "remarks": recording.remarks,
+                "remarks": [*recording.old_data, *recording.remarks],
             }
         )
         return
     _print(console, file, recording)
-    warn(recording.remarks)
+    warn((*recording.old_data, *recording.remarks))
 
 
 def _parameters(options: Sequence[str]) -> dict[str, str]:

@@ -90,6 +90,7 @@ def start() -> Iterator[Callable[..., Supervisor]]:
         ) -> Supervisor:
             models = {kind.value: model_of(given.pop(kind.value)) for kind in AgentKind if kind.value in given}
             surfaces = [MemoryServer(MemoryServer.window())] if servers is None else servers
+            given["routines"] = {"wait_seconds": 0, **given.get("routines", {})}  # windows in memory are never late
             settings = Settings.load(**given)
             return running.enter_context(
                 Supervisor.start(settings, models=models, servers=surfaces, checks=checks, clock=clock)

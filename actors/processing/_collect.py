@@ -8,7 +8,8 @@ import inspect
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from callboard.actors.processing._picture import SHOWN, presentable, purpose_of
+from callboard.actors.processing._picture import presentable, purpose_of
+from callboard.actors.processing._routine_look import fitting
 from callboard.actors.processing._services import digest
 from callboard.actors.states import memory_key, see
 from callboard.messages import (
@@ -53,11 +54,9 @@ async def collect_controls(context: Context, run: Run) -> Observation:
         note = f"{target.id} is still busy with a call that took too long; nothing can be seen of it now"
         return Observation(notes=(note, *run.notes))
     try:
-        if surface.settles and touched:
-            observation = await settled(context, run)
-        else:
-            purpose = purpose_of(context, run) if surface.pictures else SHOWN
-            observation = await _look(context, run, surface, target, purpose)
+        looks = functools.partial(settled if surface.settles and touched else look_to_show, context, run)
+        changes_by_itself = surface.settles or surface.pictures
+        observation = await (fitting(context, run, looks) if changes_by_itself else looks())
     except ToolError as error:
         if not _may_be_gone(run):
             raise

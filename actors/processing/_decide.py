@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
+from callboard.actors.processing._model_request import model_request, proposes
 from callboard.actors.processing._next_answer import AnswerSource
 from callboard.actors.processing._omission import omission
-from callboard.config import READ_SKILL
 from callboard.messages import (
     AgentStatus,
     Answered,
@@ -21,15 +20,14 @@ from callboard.messages import (
     maker,
     numbers_before,
 )
-from callboard.models import ModelAnswer, ModelRequest, ProposingHostResponse, without_nulls
+from callboard.models import ModelAnswer, without_nulls
 
 if TYPE_CHECKING:
     from callboard.actors.commands import Tools
     from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
-    from callboard.config import Redactor
     from callboard.messages import Decision, Observation
-    from callboard.models import ToolInfo
+    from callboard.models import ModelRequest
 
 
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
@@ -50,7 +48,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
     journaled_answers = run.unfinished.answers if run.unfinished is not None else ()
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
     while True:
-        request = _request(context, run, observation, tools, repair.reasons)
+        request = model_request(context, run, observation, tools, repair.reasons)
         start, is_known = time.perf_counter(), len(repair.reasons) < len(journaled_answers)
         if is_known:
             journaled_answer = journaled_answers[len(repair.reasons)].model_dump(include=set(ModelAnswer.model_fields))
@@ -97,7 +95,7 @@ def _checked(context: Context, run: Run, observation: Observation, answer: Model
     after a crash, and in a replay, the program's class and the secret may be missing.
     """
     schema = run.assign.output_schema
-    if not answer.cut and context.services.secrets.known and _proposes(context, run):
+    if not answer.cut and context.services.secrets.known and proposes(context, run):
         answer = _without_secrets(context, run, observation, answer, tools)
     if schema is None or answer.cut:
         return answer
@@ -127,11 +125,6 @@ def _with_omission(
     if decision.status != AgentStatus.FINISH or decision.actions:
         return answer
     return answer.model_copy(update={"omission": omission(run, observation, decision, is_operator=context.is_operator)})
-
-
-def _proposes(context: Context, run: Run) -> bool:
-    """Return whether an answer may propose checks."""
-    return run.may_propose and issubclass(context.spec.response, ProposingHostResponse)
 
 
 def _without_secrets(
@@ -191,66 +184,6 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
 
 
 _made_answered = maker(Answered)
-
-
-def _request(
-    context: Context, run: Run, observation: Observation, tools: Tools, reasons: tuple[str, ...]
-) -> ModelRequest:
-    assign = run.assign
-    request = ModelRequest(
-        address=assign.address,
-        kind=context.kind,
-        task_id=assign.task_id,
-        run_id=assign.run_id,
-        step=run.steps + 1,
-        call=run.asked + len(reasons) + 1,
-        status=run.status,
-        statuses=context.manager.offered(run.status),
-        instructions=context.services.prompts[context.kind],
-        task_request=assign.task_request or assign.request,
-        request=assign.request,
-        target=assign.target,
-        plan=run.plan,
-        observation=observation,
-        memory=run.memory,
-        subtasks=run.subtasks,
-        tools=tools.offered,
-        reasons=reasons,
-        replies=run.replies,
-        attended=context.services.settings.system.ask_question,
-        history_tokens=run.limits.history_tokens,
-        observation_tokens=run.limits.observation_tokens,
-        response=context.spec.response,
-        picture_kinds=context.services.picture_kinds,
-        output_schema=assign.output_schema,
-        proposes=_proposes(context, run),
-        skills=context.services.skills if READ_SKILL in tools else (),
-        skill_tokens=run.limits.skill_tokens,
-        most_subtasks=run.limits.subtasks_per_assign if context.is_host and run.limits.parallel_subtasks > 1 else 0,
-    )
-    return _with_names(context, request, tools) if context.services.secrets.known else request
-
-
-def _with_names(context: Context, request: ModelRequest, tools: Tools) -> ModelRequest:
-    """Replace secret values by their names.
-
-    Also lists the secrets and their grants.
-    """
-    secrets, task_id = context.services.secrets, request.task_id
-    redactor = secrets.redactor(task_id)
-    places = [(tool.place, tool.parameters) for tool in tools.values()]
-    full_request = replace(
-        request,
-        tools=tuple([_described(tool, redactor) for tool in request.tools]) if redactor.known else request.tools,
-        secrets=secrets.names(task_id),
-        granted=secrets.granted(task_id, places),
-    )
-    return redactor.redact(full_request)
-
-
-def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:
-    """Redact a tool's description and schema; its name stays."""
-    return replace(tool, description=redactor.text(tool.description), schema=redactor.schema(tool.schema))
 
 
 async def follow_plan(context: Context, run: Run, observation: Observation) -> Decision:

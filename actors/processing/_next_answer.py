@@ -81,6 +81,12 @@ class AnswerSource:
             return self.routine.answer(request, has_model=self.model is not None)
         return None if self.model is None else self.model.routine_answer(request)
 
+    def waits(self, request: ModelRequest) -> bool:
+        """Return whether a routine's next step needs another screen."""
+        if self.routine is not None:
+            return self.routine.waits(request)
+        return self.model is not None and self.model.routine_waits(request)
+
     def tell(self, answer: ModelAnswer, status: str) -> None:
         """Tell about a routine's answer, or about its miss."""
         name = self.name(answer) if self.routine is None else self.routine.name

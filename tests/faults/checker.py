@@ -239,6 +239,8 @@ def _results(folder: Path, journal: Journal, without: Without) -> Iterator[str]:
         name = script.name(row.task_id)
         if result.outcome is not script.OUTCOMES.get(name, Outcome.FINISHED):
             yield f"{name} ended as {result.outcome}: {'; '.join(cause.reason for cause in result.causes)}"
+        elif name in script.FOLLOWED and (result.verified, result.usage.model_calls) != (True, 0):
+            yield f"{name} called {result.usage.model_calls} models, and is verified: {result.verified}"
         else:
             yield from differences(f"the result of {name}", said(result, folder), without.results[name])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from callboard import ModelRequest, PlanStep, Task
-from callboard.messages import CommandResult, Outcome, ResultStatus
+from callboard.messages import CommandResult, Outcome, ResultStatus, Routine
 
 Said = list[dict[str, Any]] | dict[str, Any]
 """A model's decision at a step: actions, or an answer."""
@@ -40,6 +40,68 @@ SILENCE = {"Status": "SILENCE"}
 """The model does not answer any more."""
 
 
+def _written(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, "arguments": arguments, **({"control": 0} if "control_id" in arguments else {})}
+
+
+_TABLE = {"kind": "table", "name": "name | mark", "id": "table-1"}
+_DRAFT = {"kind": "paragraph", "name": "a draft", "id": "paragraph-1"}
+ROUTINE = Routine.model_validate(
+    {
+        "routine": "again",
+        "request": "note the numbers",
+        "host": [
+            {"status": "CONTINUE", "actions": [_written("create_document", path="copy of again.docx")]},
+            {"status": "ASSIGN", "assign": [{"subtask": 1}]},
+            {"status": "ASSIGN", "assign": [{"subtask": 2}]},
+            {"status": "FINISH", "result": "${subtasks.2.output}"},
+        ],
+        "subtasks": [
+            {
+                "target": "again.csv",
+                "kind": "app",
+                "request": "read the numbers",
+                "steps": [
+                    {"status": "CONTINUE", "actions": [_written("read_table")]},
+                    {"status": "FINISH", "result": "${steps.1.results.0.value.rows}"},
+                ],
+            },
+            {
+                "target": "again.docx",
+                "kind": "app",
+                "request": "write them",
+                "steps": [
+                    {
+                        "each": "subtasks.1.output",
+                        "steps": [
+                            {"status": "CONTINUE", "actions": [_written("insert_paragraph", text="again#${item.0}")]},
+                            {
+                                "status": "CONTINUE",
+                                "controls": [_TABLE],
+                                "actions": [
+                                    _written(
+                                        "append_rows",
+                                        control_id="${controls.0.id}",
+                                        rows=[["${item.1}", "again#${item.2}"]],
+                                    )
+                                ],
+                            },
+                        ],
+                    },
+                    {
+                        "status": "CONTINUE",
+                        "controls": [_DRAFT],
+                        "actions": [_written("edit_paragraph", control_id="${controls.0.id}", text="again~1")],
+                    },
+                    {"status": "FINISH", "result": "${subtasks.1.output.0.1}"},
+                ],
+            },
+        ],
+        "checks": [{"text": "again.docx", "contains": f"again#{number}"} for number in (1, 2, 3)],
+    }
+)
+
+
 SIDE = {1: (), 2: (), 3: (1,), 4: (1, 2)}
 """The steps of a plan whose subtasks work side by side, and those that each comes after."""
 
@@ -69,6 +131,7 @@ def tasks(life: int) -> dict[str, Task]:
         Task(id="page", request="change a text", target="page.txt"),
         Task(id="shot", request="convert a picture", target="shot.bmp"),
         Task(id="paper", request="make a PDF", target="paper.docx"),
+        Task(id="again", routine=ROUTINE),
     )
     return {name(task.id): task for task in given}
 
@@ -84,7 +147,9 @@ FORMATS = ("grid", "item", "rows", "letter", "date", "page", "shot")
 """Tasks on a document of each format."""
 PRINTED = (*FORMATS, "paper")
 """These, and one that needs LibreOffice."""
-ALL = tuple(known for known in tasks(0) if known not in (*DEADLINES, *PRINTED))
+FOLLOWED = ("again",)
+"""Tasks that repeat a routine: no model is called, and their checks hold."""
+ALL = tuple(known for known in tasks(0) if known not in (*DEADLINES, *PRINTED, *FOLLOWED))
 TWICE = ("note", "book")
 """Tasks that are submitted twice in each life: by the same id, and by the same key."""
 OUTCOMES = {
@@ -218,7 +283,8 @@ SCRIPTS: dict[tuple[str, str], list[Said]] = {
 def marks(names: Iterable[str]) -> set[str]:
     """Give the marks of some tasks: each of them stands in the documents once, when they are over."""
     said = json.dumps([script for (task, _), script in SCRIPTS.items() if task in names])
-    return set(re.findall(r'"(\w+[#~]\d)(?:\.md)?"', said))
+    followed = {"again~1", *(f"again#{number}" for number in range(1, 7))} if "again" in names else set()
+    return followed | set(re.findall(r'"(\w+[#~]\d)(?:\.md)?"', said))
 
 
 def decided(request: ModelRequest) -> Said:

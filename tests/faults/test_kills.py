@@ -178,6 +178,15 @@ def test_a_program_that_is_killed_at_any_time_loses_and_repeats_nothing(trials, 
     assert problems == [], "\n".join(problems)
 
 
+def test_a_killed_program_repeats_each_step_of_a_routine_once(trials, kills, report):
+    assert trials.passed(tasks=("again",))["after", "approval_request"] == 1
+    problems = []
+    for figures in Chance(trials, kills, tasks=("again",)).figures(kills):
+        report("a routine", figures)
+        problems += figures.problems
+    assert problems == [], "\n".join(problems)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_documents_of_all_formats_hold_each_change_once(trials, report, request):

@@ -40,6 +40,17 @@ def prepare(workspace: Path, template: Path) -> None:
     document.save(str(workspace / "shared.docx"))
     Workbook().save(workspace / "shared.xlsx")
     _prepare_formats(workspace, template)
+    _prepare_routine(workspace, template)
+
+
+def _prepare_routine(workspace: Path, template: Path) -> None:
+    with lean(template):
+        document = Document()
+    document.add_paragraph("a draft")
+    table = document.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "name", "mark"
+    document.save(str(workspace / "again.docx"))
+    (workspace / "again.csv").write_bytes(b"one,name,two\r\n1,Ada,4\r\n2,Grace,5\r\n3,Emmy,6\r\n")
 
 
 def _prepare_formats(workspace: Path, template: Path) -> None:

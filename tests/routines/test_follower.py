@@ -7,6 +7,7 @@ import pytest
 from callboard import EventName, Outcome, Task
 from callboard.journal import JournalReader
 from callboard.messages import AgentKind, Effect, Routine, StepDone, TaskRefusedError
+from callboard.routines import dump
 from callboard.surface import ToolError, tool
 from callboard.testing import MemoryServer, assert_replays
 from support import PATIENCE, wait_for
@@ -27,6 +28,7 @@ def lone(*steps, **parts):
     return Routine.model_validate({"routine": "fill", "request": "Fill ${who}", "subtasks": [subtask], **parts})
 
 
+ALONE = {"ask_question": False}
 WHO = {"parameters": {"who": {"value": "Ann"}}}
 
 
@@ -48,6 +50,21 @@ def test_routine_is_repeated_without_a_model(start):
         (EventName.ROUTINE_FOLLOWED, 2),
     ]
     assert handle.task.request == "Fill Bob"
+
+
+class Folder(MemoryServer):
+    """A window that works in a folder."""
+
+    def observe(self, target, look):
+        return super().observe(target, look).model_copy(update={"window": {"folder": "/home/ada/june"}})
+
+
+def test_folder_of_the_window_is_that_of_this_run(start):
+    surface = Folder(MemoryServer.window())
+    assert (
+        start(servers=[surface]).submit(Task(routine=lone(write("${window.folder}/a.txt"), **WHO))).result(PATIENCE).ok
+    )
+    assert [text for _, _, text in surface.effects] == ["/home/ada/june/a.txt"]
 
 
 def test_loop_runs_once_for_each_item_and_ends_earlier_at_the_last(start):
@@ -120,11 +137,78 @@ def test_routine_without_model_and_person_fails_with_the_reason(start):
 
 
 class Form(MemoryServer):
-    """A window whose second field comes late."""
+    """A window whose second field comes late: after so many looks, or when it is completed."""
+
+    looks_before = 1_000
+
+    def observe(self, target, look):
+        self.looks_before -= 1
+        if not self.looks_before:
+            self.complete()
+        return super().observe(target, look)
 
     def complete(self):
         with self._lock:
             self._controls["memo:one"]["field-2"] = ""
+
+
+LATE = (write("one"), write("two", "field-2"))
+
+
+@pytest.mark.parametrize("kind", ["task", "model"])
+def test_step_waits_for_a_late_control(begin, tmp_path, kind):
+    surface = Form(MemoryServer.window())
+    surface.looks_before = 12
+    given = {"routines": {"wait_seconds": PATIENCE}, "servers": [surface]}
+    if kind == "model":
+        (tmp_path / "fill.yaml").write_text(dump(lone(*LATE, **WHO)), encoding="utf-8")
+        supervisor = begin(**given, models={"app": f"routine:{tmp_path / 'fill.yaml'}"})
+        handle = supervisor.submit(Task(request="fill it", target="memo:one"))
+    else:
+        supervisor = begin(**given)
+        handle = supervisor.submit(Task(routine=lone(*LATE, **WHO)))
+    assert handle.result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["one", "two"]
+    assert not names(handle, EventName.ROUTINE_MISSED)
+    supervisor.stop()
+    assert_replays(tmp_path / "journal.db", handle.task_id)
+
+
+def test_step_waits_no_longer_than_the_setting(start):
+    surface = Form(MemoryServer.window())
+    result = start(servers=[surface], routines={"wait_seconds": 0.2}, system=ALONE).submit(
+        Task(routine=lone(*LATE, **WHO))
+    )
+    assert result.result(PATIENCE).outcome is Outcome.FAILED
+    assert surface.looks_before < 1_000 - 6  # it looked again, and then gave up
+
+
+def test_surface_that_changes_by_actions_alone_is_not_waited_for(start):
+    surface = Form(MemoryServer.window())
+    surface.settles = False
+    supervisor = start(servers=[surface], routines={"wait_seconds": 600}, system=ALONE)
+    assert supervisor.submit(Task(routine=lone(*LATE, **WHO))).result(PATIENCE).outcome is Outcome.FAILED
+
+
+def test_only_guards_are_waited_for_and_no_model_that_took_over(start):
+    surface = MemoryServer(MemoryServer.window())
+    other_form = {"changes": False}
+    model = [
+        {"Status": "CONTINUE", "Function": "write", "Args": {"control_id": "field-1", "text": f"m{step}"}}
+        for step in (1, 2, 3)
+    ]
+    supervisor = start(servers=[surface], routines={"wait_seconds": 600}, app=[*model, {"Status": "FINISH"}])
+    routine = lone(write("one", expect=other_form), write("two", "field-2"), **WHO)
+    assert supervisor.submit(Task(routine=routine)).result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == ["one", "m2", "m3"]
+
+
+def test_cancel_ends_the_waiting_for_a_control(start, until):
+    supervisor = start(servers=[Form(MemoryServer.window())], routines={"wait_seconds": 600})
+    handle = supervisor.submit(Task(routine=lone(*LATE, **WHO)))
+    until(handle, EventName.COMMAND_ENDED)
+    handle.cancel("not needed any more")
+    assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
 @pytest.mark.parametrize(

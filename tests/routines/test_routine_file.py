@@ -158,6 +158,7 @@ def test_an_invalid_file_is_refused_with_the_place(file, text, says):
         ({"result": "${steps.1.result}"}, "result: ${steps.1.result} has another form than ${steps.1.results.0.value}"),
         ({"result": "${subtasks.1.output}"}, "result: ${subtasks.1.output} leads nowhere: no subtask before it"),
         ({"window": "${app}"}, "window: ${app} is no parameter"),
+        ({"result": "${window.titles}"}, "result: ${window.titles} has another form than ${window.folder} or "),
         ({"controls": [{"kind": "a", "name": "${item}"}]}, "controls.0.name: ${item} has a meaning"),
         ({"result": "${item.0}"}, "result: ${item.0} has a meaning in the steps of a loop (`each`) only"),
         (
@@ -169,6 +170,11 @@ def test_an_invalid_file_is_refused_with_the_place(file, text, says):
 def test_a_reference_that_leads_nowhere_is_refused(file, step, says):
     text = routine_text({"status": "CONTINUE"}, {"status": "FINISH", **step})
     assert refusal(file, text).startswith(f"subtasks.1.steps.2.{says}")
+
+
+def test_a_folder_is_known_in_steps_alone(file):
+    text = routine_text({"status": "FINISH", "result": "${window.folder}/a"}, request="${window.folder}")
+    assert refusal(file, text) == "request: ${window.folder} has a meaning in steps only"
 
 
 def test_references_and_escaped_texts_are_accepted(file):

@@ -6,6 +6,7 @@ import pytest
 
 from callboard.messages import Control, Observation, Target, TargetKind
 from callboard.routines import dialogs_of, window_of
+from callboard.routines._screen import folders_of
 
 GEDIT = Target(id="gedit-7", name="a.txt", kind=TargetKind.WINDOW, address="app/gedit/7", server="desktop")
 PHONE = {"device": "Pixel", "application": "com.android.contacts/.activities.PeopleActivity"}
@@ -53,3 +54,9 @@ def test_dialogs_are_also_named_by_facts():
     facts = {"dialog": "Save as", "dialogs": ["Find", "Replace"]}
     assert dialogs_of(Observation(window=facts)) == ("Save as", "Find", "Replace")
     assert dialogs_of(Observation(window={"dialog": {"kind": "alert", "message": "x"}})) == ()
+
+
+def test_folders_are_absolute_and_no_roots():
+    facts = {"cwd": "/", "workspace": "/home/ada", "folder": "C:\\Users\\Ada", "title": "/home/grace"}
+    assert folders_of(Observation(window=facts)) == {"folder": "C:\\Users\\Ada", "workspace": "/home/ada"}
+    assert folders_of(Observation(window={"folder": "notes", "cwd": 3, "workspace": "C:\\"})) == {}

@@ -34,8 +34,12 @@ WINDOW = Observation(
 )
 
 
+FOLDERS = {"workspace": "/home/ada/work", "cwd": "/home/ada/work/june", "folder": "notes", "title": "/home/ada"}
+
+
 def draft(index: int, tool: str, result: Any = None, **arguments: Any) -> tuple[StepDraft, list[Any]]:
-    step = StepDraft(index, "CONTINUE", WINDOW, visible=frozenset({1, 2}))
+    window = WINDOW.model_copy(update={"window": FOLDERS})
+    step = StepDraft(index, "CONTINUE", window, visible=frozenset({1, 2}))
     action = Action(tool=tool, arguments=arguments, call_id=f"t~1.{index}.0")
     done = CommandResult(
         call_id=action.call_id, tool=tool, status=ResultStatus.SUCCESS, effect=Effect.ONCE, value=result
@@ -44,8 +48,8 @@ def draft(index: int, tool: str, result: Any = None, **arguments: Any) -> tuple[
     return step, [(action, done)]
 
 
-def written(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> list[Any]:
-    """Write steps of one action each, after subtasks with these outputs."""
+def writer_of(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> StepsWriter:
+    """Make the writer of steps of one action each, after subtasks with these outputs."""
     origins = Origins()
     for number, output in enumerate(outputs, 1):
         origins.add_output(number, number, output)
@@ -54,7 +58,12 @@ def written(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> li
         step, done = draft(index, **copy.deepcopy(call))
         drafts.append(step)
         origins.add_step(index, done)
-    return list(StepsWriter(drafts, origins, ParameterValues(parameters)).entries())
+    return StepsWriter(drafts, origins, ParameterValues(parameters))
+
+
+def written(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> list[Any]:
+    """Write them."""
+    return list(writer_of(calls, *outputs, **parameters).entries())
 
 
 def arguments(entries: list[Any]) -> list[dict[str, Any]]:
@@ -253,3 +262,43 @@ def test_parameters_replace_values_also_within_texts():
         "month": "${month}",
         "key": "${secret:KEY}",
     }
+
+
+def test_folders_of_the_target_are_references():
+    call = {
+        "tool": "run",
+        "command": "cat '/home/ada/work/june/a.txt' > /home/ada/work/b.txt",
+        "other": "/home/ada/works/mnt/home/ada/work /home/ada",
+    }
+    (step,) = written([call])
+    assert step.actions[0].arguments == {
+        "command": "cat '${window.cwd}/a.txt' > ${window.workspace}/b.txt",
+        "other": "/home/ada/works/mnt/home/ada/work /home/ada",
+    }
+
+
+def test_texts_of_a_loop_have_folders_and_parameters():
+    calls = [{"tool": "save", "path": f"/home/ada/work/May/{name}.txt"} for name in ("Kiel", "Ulm")]
+    (loop,) = written(calls, {"rows": ["Kiel", "Ulm"]}, month="May")
+    assert [step.actions[0].arguments for step in loop.steps] == [{"path": "${window.workspace}/${month}/${item}.txt"}]
+
+
+def old(calls: list[dict[str, Any]], *outputs: Any) -> list[tuple[str, int]]:
+    writer = writer_of(calls, *outputs)
+    writer.entries()
+    return [(data.tail, data.number) for data in writer.old_data]
+
+
+def test_rows_that_were_read_before_are_old_data():
+    read = {"tool": "read", "result": {"rows": [["Aarhus", "412,300"], ["Bergen", "298,050"], ["Delft", "184,900"]]}}
+    write = {"tool": "insert", "rows": [["Aarhus", 412_300], ["Bergen", 298_050], ["Delft", 184_900]]}
+    assert old([read, write]) == [("2.actions.0.arguments.rows", 3)]  # the cities are references
+    assert old([write], read["result"]) == [("1.actions.0.arguments.rows", 3)]
+    assert old([write, read]) == []  # the model made them up, and read them back
+    same = {"tool": "insert", "rows": read["result"]["rows"]}
+    assert old([read, same]) == []  # it is a reference
+
+
+def test_own_rows_that_a_tool_repeats_are_no_old_data():
+    write = {"tool": "insert", "rows": [["Agenda", "Welcome"], ["Lunch", "Outlook"]]}
+    assert old([write | {"result": {"cells": "A1:B2"}}, write]) == []

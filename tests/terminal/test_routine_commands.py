@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from callboard import ScriptedModel, Settings, Supervisor, Task
 from callboard.routines import load_routine
+from support import PATIENCE
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Call = Callable[..., Result]
@@ -83,3 +85,24 @@ def test_mistakes_are_reported_and_no_file_is_written(
     assert (told.exit_code, list(here.iterdir())) == (2, [])
     assert says in " ".join(told.stderr.split())
     assert "has no task 'june'" in call("routine", "save", "june", run_folder).stderr
+
+
+def test_a_task_whose_steps_hold_its_data_is_saved_only_on_request(call: Call, here: Path, tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    rows = [["Aarhus", "412.300"], ["Bergen", "298.050"], ["Delft", "184.900"]]
+    (tmp_path / "workspace" / "cities.csv").write_text("\n".join(";".join(row) for row in [["City", "Nights"], *rows]))
+    numbers = [[city, int(text.replace(".", ""))] for city, text in rows]
+    read = {"Status": "CONTINUE", "Function": "read_table", "Args": {"numbers": False}}
+    settings = Settings.load(documents={"workspace": tmp_path / "workspace"}, journal={"path": tmp_path / "journal.db"})
+    model = ScriptedModel({"app/csv/cities.csv": [read, {"Status": "FINISH", "Result": {"rows": numbers}}]})
+    with Supervisor.start(settings, models={"app": model}) as supervisor:
+        assert supervisor.submit(Task(id="t", request="read it", target="cities.csv")).result(PATIENCE).ok
+    told = call("routine", "save", "t", tmp_path / "journal.db", "-o", "c.routine.yaml")
+    assert (told.exit_code, list(here.iterdir())) == (2, [])
+    says = " ".join(told.stderr.split())
+    assert "subtasks.1.steps.2.result.rows holds 3 values that were read in this run, such as 412300" in says
+    assert "nothing is saved; --keep-data saves it as it is" in says
+    told = call("routine", "save", "t", tmp_path / "journal.db", "-o", "c.routine.yaml", "--keep-data")
+    assert told.exit_code == 0
+    assert "warning: subtasks.1.steps.2.result.rows holds 3 values" in " ".join(told.stderr.split())
+    assert load_routine(here / "c.routine.yaml").subtasks[0].steps[1].result["rows"][0][1] == 412_300
