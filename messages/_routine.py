@@ -17,6 +17,8 @@ ParameterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_
 RoutineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 """The name of a routine: letters, digits and ``_ . -``, at most 100."""
 
+_ENDS = frozenset({AgentStatus.FINISH, AgentStatus.FAIL, AgentStatus.ERROR})
+"""The statuses that end the work."""
 _DIGITS = 16
 """The number of characters of a digest."""
 
@@ -127,8 +129,17 @@ class RoutineStep(DocumentedFields, Value):
             msg = "status is PENDING, but a routine asks no questions: make the answer a parameter"
             raise ValueError(msg)
         for number, action in enumerate(self.actions):
-            if action.control is not None and action.control >= len(self.controls):
+            if action.control is None:
+                continue
+            if action.control >= len(self.controls):
                 msg = f"actions.{number}.control is {action.control}, but the step has {len(self.controls)} controls"
+                raise ValueError(msg)
+            reference = f"${{controls.{action.control}.id}}"
+            if action.arguments.get("control_id", reference) != reference:
+                msg = (
+                    f"actions.{number}.control is {action.control}, but its control_id is "
+                    f"{action.arguments['control_id']!r}: write {reference}, so that the guard is that of the control"
+                )
                 raise ValueError(msg)
         return self
 
@@ -249,4 +260,29 @@ class Routine(DocumentedFields, Value):
         if unknown is not None:
             msg = f"host hands over subtask {unknown}, but there are {len(self.subtasks)} subtasks"
             raise ValueError(msg)
+        for number, subtask in enumerate(self.subtasks, 1):
+            if self.host and number not in assigned:
+                msg = f"subtasks.{number} is handed over by no step of host: it would be left out"
+                raise ValueError(msg)
+            _check_end(f"subtasks.{number}.steps", subtask.steps)
+        _check_end("host", self.host)
         return self
+
+
+def _check_end(place: str, entries: tuple[RoutineStep | RoutineLoop, ...]) -> None:
+    """Refuse steps after the end of the work.
+
+    Raises:
+        ValueError: If a step that ends it is in a loop, or is not the last one.
+    """
+    for number, entry in enumerate(entries, 1):
+        steps = entry.steps if isinstance(entry, RoutineLoop) else (entry,)
+        end = next((step.status for step in steps if step.status in _ENDS), None)
+        if end is None:
+            continue
+        problem = "is not the last step: those after it would be left out" if number < len(entries) else ""
+        if isinstance(entry, RoutineLoop):
+            problem = "in a loop would leave out the other items: write it after the loop"
+        if problem:
+            msg = f"{place}.{number}: {end} {problem}"
+            raise ValueError(msg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from callboard.messages import (
     ResultStatus,
     RoutineMiss,
     RoutineMissError,
+    RoutineStep,
     agent_kind,
     number_of,
 )
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
         Routine,
         RoutineAction,
         RoutineLoop,
-        RoutineStep,
         RoutineSubtask,
         StepRecord,
         SubtaskResult,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 AGAIN, DONE, STOP = "try again", "it is done, go on", "stop"
 """The answers of a person who is asked about a step that can't be repeated."""
+_CONTROL = re.compile(r"\$\{controls\.(\d+)\.")
 _MOST_TARGETS = 10
 _LONGEST = 150
 """The most characters of each half of a reason that a person is shown."""
@@ -139,6 +141,12 @@ class RoutineFollower:
     strict: bool = False
     """Whether a miss fails the task, in place of asking a model or a person."""
 
+    @functools.cached_property
+    def _assigned(self) -> list[int]:
+        """The places of the subtasks in the order in which the HostAgent hands them over."""
+        steps = (step for step in self.routine.host if isinstance(step, RoutineStep))
+        return [part.subtask - 1 for step in steps for part in step.assign]
+
     @property
     def name(self) -> str:
         """The name in events."""
@@ -230,13 +238,13 @@ class RoutineFollower:
     def _steps(self, request: ModelRequest) -> Sequence[RoutineStep | RoutineLoop]:
         """Return the steps of the agent that asks."""
         if request.is_host:
-            return self.routine.host
+            return _with_checked_end(self.routine.host)
         index = self.index_of(number_of(request.run_id), request.request)
         subtask = None if index is None else self.routine.subtasks[index]
         target = "" if request.target is None else request.target.id
         if subtask is None or self._known_target(subtask) not in {None, target}:
             raise _LeftError(1, "a subtask of the routine", f"{request.request!r} on {target!r}")
-        return subtask.steps
+        return _with_checked_end(subtask.steps)
 
     def _known_target(self, subtask: RoutineSubtask) -> str | None:
         """Return the target of a subtask; None if only the HostAgent's results name it."""
@@ -246,12 +254,13 @@ class RoutineFollower:
             return None
 
     def index_of(self, number: int, request: str) -> int | None:
-        """Return the place of a subtask in the routine: that of its number, else that of its request."""
+        """Return the place of a subtask in the routine: by its number among the assigned ones, else by its request."""
         requests = [resolve(subtask.request, self.parameters) for subtask in self.routine.subtasks]
         if not self.routine.host:
             return 0  # the only one, whose request may be the caller's own
-        if number <= len(requests) and requests[number - 1] == request:
-            return number - 1
+        index = self._assigned[number - 1] if number <= len(self._assigned) else None
+        if index is not None and requests[index] == request:
+            return index
         return requests.index(request) if requests.count(request) == 1 else None
 
     def _tree(self, request: ModelRequest) -> dict[str, Any]:
@@ -272,7 +281,7 @@ class RoutineFollower:
                 _with_values(step, tree),
                 request.observation,
                 request.target,
-                once={action.control for action in step.actions if action.control is not None and action.tool in once},
+                once={number for action in step.actions if action.tool in once for number in _controls_of(action)},
             )
             tree["controls"] = [control.model_dump(mode="json") for control in found]
             return {
@@ -348,14 +357,31 @@ def _with_values(step: RoutineStep, tree: Mapping[str, Any]) -> RoutineStep:
         [
             control.model_copy(
                 update={
-                    name: resolve(value, tree) if isinstance(value, str) else value
+                    name: str(resolve(value, tree)) if isinstance(value, str) else value
                     for name, value in control.model_dump().items()
                 }
             )
             for control in step.controls
         ]
     )
-    return step.model_copy(update={"window": resolve(step.window, tree), "controls": controls})
+    return step.model_copy(update={"window": str(resolve(step.window, tree)), "controls": controls})
+
+
+def _with_checked_end(entries: Sequence[RoutineStep | RoutineLoop]) -> Sequence[RoutineStep | RoutineLoop]:
+    """Put the actions of the last step into one before it, so that their results are looked at before the end."""
+    last = entries[-1]
+    if not isinstance(last, RoutineStep) or last.status != AgentStatus.FINISH or not last.actions:
+        return entries
+    if _CONTROL.search(str(last.result)):  # after the actions it may be gone
+        return entries
+    acting = last.model_copy(update={"status": AgentStatus.CONTINUE.value, "result": None})
+    return (*entries[:-1], acting, RoutineStep(status=last.status, result=last.result))
+
+
+def _controls_of(action: RoutineAction) -> set[int]:
+    """Return the places of the controls that an action names."""
+    named = {int(number) for number in _CONTROL.findall(str(action.arguments))}
+    return named if action.control is None else named | {action.control}
 
 
 def _call(action: RoutineAction, found: Sequence[Control], tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -408,6 +408,36 @@ def test_subtasks_of_one_step_run_as_a_group(start):
     assert [target for target, _, _ in surface.effects] == ["memo:one", "memo:two"]
 
 
+def test_subtasks_of_one_request_run_in_the_order_of_their_hand_over(start):
+    surface = MemoryServer(MemoryServer.window())
+    subtasks = [
+        {"target": "memo:one", "kind": "app", "request": "same", "steps": [write(text), finish(text)]} for text in "ab"
+    ]
+    host = [{"status": "ASSIGN", "assign": [{"subtask": number}]} for number in (2, 1)]
+    content = {"routine": "r", "request": "x", "host": [*host, finish("${subtasks.1.output}")], "subtasks": subtasks}
+    result = start(servers=[surface]).submit(Task(routine=Routine.model_validate(content))).result(PATIENCE)
+    assert (result.ok, result.output) == (True, "a")
+    assert [text for _, _, text in surface.effects] == ["b", "a"]
+
+
+def test_result_of_the_last_action_is_looked_at_before_the_end(start):
+    surface = MemoryServer(MemoryServer.window())
+    last = {**write("x", expect={"changes": False}), "status": "FINISH"}
+    subtask = {"target": "memo:one", "kind": "app", "request": "x", "steps": [last]}
+    routine = Routine.model_validate({"routine": "r", "request": "x", "subtasks": [subtask]})
+    result = start(servers=[surface], system={"ask_question": False}).submit(Task(routine=routine)).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert "changed something" in result.causes[0].reason
+
+
+def test_parameter_that_is_a_number_may_be_in_a_name(start):
+    surface = MemoryServer(MemoryServer.window(), controls={"5": ""})
+    routine = lone(write("x", "${n}"), parameters={"who": {"value": "x"}, "n": {"value": 4}})
+    supervisor = start(servers=[surface], system={"ask_question": False})
+    assert supervisor.submit(Task(routine=routine, parameters={"n": 5})).result(PATIENCE).ok
+    assert surface.effects == [("memo:one", "5", "x")]
+
+
 def test_approval_is_asked_again_for_each_action(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(servers=[surface], policy=[{"verdict": "approve", "tool": "write"}])

@@ -49,7 +49,6 @@ STEP = ("subtasks", 0, "steps", 0)
         (*STEP, "controls", 0, "id"),
         (*STEP, "actions", 0, "tool"),
         (*STEP, "actions", 0, "arguments", "text"),
-        (*STEP, "actions", 0, "arguments", "control_id"),
     ],
     ids=lambda path: ".".join(map(str, path)),
 )
@@ -117,7 +116,8 @@ def test_path_out_of_the_workspace_is_not_written(start, tmp_path, path):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     create = {"tool": "create_document", "arguments": {"path": path}}
-    content = poisoned(host=[{"status": "CONTINUE", "actions": [create]}, {"status": "FINISH"}])
+    assign = {"status": "ASSIGN", "assign": [{"subtask": 1}]}
+    content = poisoned(host=[{"status": "CONTINUE", "actions": [create]}, assign, {"status": "FINISH"}])
     supervisor = start(servers=[], documents={"workspace": workspace}, system={"ask_question": False})
     before = set(tmp_path.rglob("*"))
     content["subtasks"][0]["steps"][0]["actions"] = []

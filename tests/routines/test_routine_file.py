@@ -69,8 +69,8 @@ ROUTINES = st.builds(
     routine=NAMES,
     request=SOME,
     parameters=PARAMETERS.map(lambda parameter: {"each": parameter}),
-    host=st.just((RoutineStep(status="ASSIGN", assign=(RoutineAssignment(subtask=1),)),)),
-    subtasks=st.lists(SUBTASKS, min_size=1, max_size=2),
+    host=st.just((RoutineStep(status="ASSIGN", assign=(RoutineAssignment(subtask=1), RoutineAssignment(subtask=2))),)),
+    subtasks=st.lists(SUBTASKS, min_size=2, max_size=2),
     checks=st.lists(st.dictionaries(WORDS, JSON, max_size=2), max_size=2),
     recorded=RUNS,
 )
@@ -196,3 +196,26 @@ def test_a_file_that_is_too_large_or_missing_is_refused(file):
 def test_the_number_of_problems_in_an_error_is_limited(file):
     text = routine_text(*({"status": "FINISH", "no": 1} for _ in range(15)))
     assert refusal(file, text).splitlines()[-1] == "and 5 more"
+
+
+END = {"status": "FINISH"}
+TYPES = {"tool": "type", "arguments": {"control_id": "b"}, "control": 0}
+GO_ON = {"status": "CONTINUE", "controls": [{"kind": "field", "name": "a"}]}
+
+
+@pytest.mark.parametrize(
+    ("steps", "host", "reason"),
+    [
+        ([END, GO_ON, END], [], "subtasks.1.steps.1: FINISH is not the last step"),
+        ([{"each": "rows", "steps": [GO_ON, END]}], [], "subtasks.1.steps.1: FINISH in a loop would leave out"),
+        ([GO_ON, END], [END], "subtasks.1 is handed over by no step of host"),
+        ([{**GO_ON, "actions": [TYPES]}, END], [], r"its control_id is 'b': write \$\{controls.0.id\}"),
+    ],
+)
+def test_steps_that_would_be_left_out_or_unguarded_are_refused(steps, host, reason):
+    subtask = {"target": "t", "kind": "app", "request": "x", "steps": steps}
+    rows = {"rows": {"value": [1]}}
+    with pytest.raises(ValueError, match=reason):
+        Routine.model_validate(
+            {"routine": "r", "request": "x", "parameters": rows, "host": host, "subtasks": [subtask]}
+        )
