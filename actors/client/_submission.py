@@ -351,7 +351,7 @@ class Submission:
         return same
 
     def _existing_handle(self, task: Task, output_type: OutputType[OutputT] | None) -> TaskHandle[OutputT] | None:
-        """Find the handle of a journaled task with the same id or key."""
+        """Find the handle of the task with the same id or key."""
         existing_id = self._existing_id(task)
         if existing_id is None:
             return None
@@ -360,7 +360,7 @@ class Submission:
         return handle
 
     def _existing_id(self, task: Task) -> str | None:
-        """Find the id of a journaled task with the same id or key.
+        """Find the journaled task with the same id or key.
 
         An id that the caller did not set is unique, and not looked up.
         """
