@@ -64,7 +64,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
         call_data = {
-            "duration": None if is_known else time.perf_counter() - start,
+            "duration": None if is_known or answer.replayed else time.perf_counter() - start,
             "model": source.name(answer),
             "answered_by": answer.model,
             "cost": None if answer.cost is None else usage.cost,
