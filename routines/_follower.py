@@ -203,9 +203,10 @@ class RoutineFollower:
                 once={action.control for action in step.actions if action.control is not None and action.tool in once},
             )
             tree["controls"] = [control.model_dump(mode="json") for control in found]
+            place = "end" if step.status == "FINISH" else f"step {number}"
             return {
                 "Status": step.status,
-                "Comment": f"step {number} of the routine {self.routine.routine}",
+                "Comment": f"{place} of the routine {self.routine.routine}",
                 **({"Actions": [_call(action, found, tree) for action in step.actions]} if step.actions else {}),
                 **self._assignments(request, placed, tree),
                 **({} if step.result is None else {"Result": resolve(step.result, tree)}),
