@@ -51,13 +51,13 @@ class Supervisor:
     tasks that a journal keeps, and cancels all others. All methods may be called from any thread.
     """
 
-    def __init__(self, assembly: Assembly | None = None) -> None:
+    def __init__(self, assembly: Assembly | None = None, **arguments: object) -> None:
         """Take parts that are running; `start` builds them.
 
         Raises:
             TypeError: If there are none.
         """
-        if not isinstance(assembly, Assembly):
+        if not isinstance(assembly, Assembly) or arguments:
             msg = f"start it: with {type(self).__name__}.start('callboard.yaml') as supervisor: ..."
             raise TypeError(msg)
         self.settings = assembly.settings

@@ -284,9 +284,10 @@ class RoutineFollower:
                 once={number for action in step.actions if action.tool in once for number in _controls_of(action)},
             )
             tree["controls"] = [control.model_dump(mode="json") for control in found]
+            place = "end" if step.status == "FINISH" else f"step {number}"
             return {
                 "Status": step.status,
-                "Comment": f"step {number} of the routine {self.routine.routine}",
+                "Comment": f"{place} of the routine {self.routine.routine}",
                 **({"Actions": [_call(action, found, tree) for action in step.actions]} if step.actions else {}),
                 **self._assignments(request, placed, tree),
                 **({} if step.result is None else {"Result": resolve(step.result, tree)}),

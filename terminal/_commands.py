@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
+from pydantic import ValidationError
 from typer.core import TyperGroup
 
 from callboard.history import plain
@@ -22,6 +23,7 @@ from callboard.messages import (
     Outcome,
     SupervisorStoppedError,
     did_you_mean,
+    plain_problems,
     reason_of,
     visible,
 )
@@ -50,7 +52,9 @@ class Commands(TyperGroup):
             code = 1
         except _Mistake as error:
             context = getattr(error, "ctx", None)
-            message = str(getattr(error, "message", "")).removeprefix("Value error, ").rstrip(".")
+            message = str(getattr(error, "message", "")).rstrip(".")
+            if isinstance(error.__context__, ValidationError):  # of a parameter's type
+                message = "; ".join(plain_problems(error.__context__.errors()))
             if type(error).__name__ == "NoArgsIsHelpError":  # a group of commands without one; Typer exports no class
                 typer.echo(error.message, err=True)
                 sys.exit(USAGE)

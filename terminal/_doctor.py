@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _OURSELVES = "callboard"
-_DEVELOPERS = {"dev", "local-llm", "test"}
+_DEVELOPERS = {"dev", "local-llm", "site", "test"}
 """Extras for work on the package itself."""
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[(?P<extras>[^\]]*)\])?[^;]*(?:;\s*(?P<marker>.*))?")
 _OF_EXTRA = re.compile(r"""\(?\s*extra\s*==\s*['"](?P<extra>[^'"]+)['"]\s*\)?""")

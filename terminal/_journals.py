@@ -197,7 +197,8 @@ def list_tasks(console: Console, path: Path | None, filters: TaskFilter, *, as_j
 def _table(tasks: Sequence[TaskLine], width: int) -> Table:
     """Lay out tasks for a terminal; ids and outcomes are never cut."""
     table = Table(box=box.SIMPLE, pad_edge=False)
-    table.add_column("task", style="cyan", overflow="fold")
+    longest = max(len(plain(task.id)) for task in tasks)
+    table.add_column("task", style="cyan", overflow="fold", no_wrap=longest <= width // 3)
     has_keys = any(task.key is not None for task in tasks)
     if has_keys:
         table.add_column("key", overflow="fold")

@@ -57,7 +57,8 @@ def list_routines(console: Console, folder: Path, *, as_json: bool) -> None:
     if lines:
         console.print(table)
     counted = "1 routine" if len(files) == 1 else f"{len(files)} routines"
-    console.print(Text(f"{counted} in {plain(short(folder.absolute()))}", style="dim"))
+    advice = "" if files else "; `callboard routine save TASK` makes one of a finished task"
+    console.print(Text(f"{counted} in {plain(short(folder.absolute()))}{advice}", style="dim"))
 
 
 def _line(path: Path) -> dict[str, Any]:

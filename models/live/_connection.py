@@ -167,6 +167,7 @@ def mistyped(where: str, kind: str) -> SettingsError:
 
 def missing(where: str, kind: str) -> SettingsError:
     """Build the error for a missing package or a mistyped kind."""
+    kind = kind.replace("_", "-")
     near = did_you_mean(kind, _KINDS, cutoff=0.6)
     if near and kind not in _KINDS and not any(kind.startswith(f"{known_kind}-") for known_kind in _KINDS):
         return mistyped(where, kind)

@@ -58,6 +58,7 @@ def edited(example: Path, change: Callable[[Any], None]) -> None:
 
 def test_more_rows_in_another_order_need_no_model(example: Path) -> None:
     result, _ = play(example)
+    assert result.comment == "end of the routine monthly-sales"
     assert (result.outcome, result.verified) == (Outcome.FINISHED, True)
     assert (result.usage.model_calls, result.usage.replayed) == (0, 9)
     assert rows_of(example) == source_rows(example)

@@ -743,9 +743,10 @@ def test_invalid_arguments_are_refused_before_any_thread_starts(arguments, error
 
 
 @pytest.mark.parametrize("arguments", [(), ("callboard.yaml",), (Settings(),)])
-def test_supervisor_that_is_not_started_tells_how_to_start_it(arguments):
+@pytest.mark.parametrize("named", [{}, {"servers": []}])
+def test_supervisor_that_is_not_started_tells_how_to_start_it(arguments, named):
     with pytest.raises(TypeError, match=r"start it: with Supervisor\.start\('callboard.yaml'\) as supervisor"):
-        Supervisor(*arguments)
+        Supervisor(*arguments, **named)
 
 
 def test_a_function_is_taken_as_a_model():

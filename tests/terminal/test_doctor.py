@@ -268,7 +268,7 @@ def require(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_extras_are_all_listed_except_those_of_developers():
-    assert set(extras()) == set(PROJECT["optional-dependencies"]) - {"test", "dev", "local-llm"}
+    assert set(extras()) == set(PROJECT["optional-dependencies"]) - {"test", "dev", "local-llm", "site"}
 
 
 @pytest.mark.parametrize("extra", ["models", "otel", "prometheus"])

@@ -512,6 +512,7 @@ def test_the_tasks_of_an_older_journal_are_resumed(call: Call, suspended: Folder
     place = suspended(ASK, FINISH)
     with contextlib.closing(sqlite3.connect(place / "journal.db")) as older:
         older.executescript(
+            "DROP INDEX tasks_routine; ALTER TABLE tasks DROP COLUMN routine;"
             "DROP TABLE ages; DROP TABLE search; DROP INDEX tasks_submitted; DROP INDEX tasks_outcome;"
             "DELETE FROM marks WHERE name = 'searched'; PRAGMA user_version = 7"
         )

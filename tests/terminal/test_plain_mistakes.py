@@ -132,6 +132,8 @@ MISTAKES = {
         "--model openai: names no model after the colon: write openai:MODEL",
     ),
     "a check without a place": (command("run", "p", "--check", "file:"), "--check 'file:': `file` names nothing"),
+    "a port in words": (command("console", "p", "--port", "abc"), "--port: must be a whole number; see "),
+    "a port that is too high": (command("console", "p", "--port", "99999"), "--port: must be at most 65535; see "),
     "tools of a folder that is not there": (command("tools", "no/where"), "no/where: there is no such file or folder"),
     "a task of no journal": (command("show", "t", "p"), "the journal {here}/p/journal.db is not there"),
     "a page that is not there": (command("docs", "modles"), "there is no page 'modles'; did you mean 'models'?"),

@@ -77,6 +77,12 @@ def test_list_names_routines_with_proposals_and_problems(call: Call, file: Path)
     assert "2 routines in" in result.stdout
 
 
+def test_list_of_an_empty_folder_tells_how_to_make_a_routine(call: Call, here: Path) -> None:
+    (here / "empty").mkdir()
+    result = call("routine", "list", "empty")
+    assert "0 routines in empty; `callboard routine save TASK` makes one" in " ".join(result.stdout.split())
+
+
 def test_list_of_a_file_is_refused(call: Call, file: Path) -> None:
     result = call("routine", "list", str(file))
     assert result.exit_code == 2

@@ -424,6 +424,9 @@ def test_mistyped_provider_is_reported_before_a_missing_package(monkeypatch):
         named_models(Settings(models={"app": "opnai:gpt-5"}))
     with pytest.raises(SettingsError, match=r"a package is missing"):
         named_models(Settings(models={"app": "openai-chat:gpt-5"}))
+    address = {"openai_chat": {"url": "http://127.0.0.1:9/v1"}}
+    with pytest.raises(SettingsError, match=r"a package is missing"):
+        named_models(Settings(models={"app": "openai-chat:gpt-5"}, providers=address))
 
 
 def test_models_of_one_provider_share_its_connections(provider):
