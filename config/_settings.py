@@ -80,6 +80,9 @@ class _Environment(EnvSettingsSource):
         try:
             return super().decode_complex_value(field_name, field, value)
         except ValueError as error:
+            section = self.settings_cls.model_fields.get(field_name)
+            if section is None or field is not section:
+                raise  # a part of a section, which may be a plain text
             name = f"{self.env_prefix}{field_name}".upper()
             msg = (
                 f"the environment: {name}: is not valid JSON: write a section as JSON, or set its keys one by one, "

@@ -436,7 +436,16 @@ API = {
         *("ControlQuery", "ControlRef", "CrashedAgent", "DailyUsage", "PageQuery", "Reading"),
         *("HostAgentStatus", "Judge", "JudgeResult", "Limit"),
         *("LinuxAgentStatus", "MobileAgentStatus", "PlannedAction", "PolicyRule", "Question", "ResultStatus"),
-        *("RunStatus", "Secret", "ServerHealth", "StepRecord", "SubtaskResult", "SupervisorHealth"),
+        *(
+            "Routine",
+            "RoutineMiss",
+            "RunStatus",
+            "Secret",
+            "ServerHealth",
+            "StepRecord",
+            "SubtaskResult",
+            "SupervisorHealth",
+        ),
         *(
             "SupervisorStatus",
             "TargetLease",

@@ -42,7 +42,7 @@ def load(name):
 @pytest.mark.parametrize("path", sorted(PEOPLE.glob("*.py")), ids=lambda path: path.name)
 def test_the_page_shows_every_example_as_it_is(path):
     assert path.read_text(encoding="utf-8") in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert f"../examples/people/{path.name}" in PAGE
+    assert f"/examples/people/{path.name}" in PAGE
 
 
 def test_the_callback_answers_and_approves():

@@ -230,8 +230,8 @@ def test_a_refused_task_replays_without_the_others(begin, tmp_path, limit):
 @pytest.mark.parametrize(
     ("budget", "why"),
     [
-        ({"cost": 0}, "greater than 0"),
-        ({"steps": -1}, "greater than 0"),
+        ({"cost": 0}, "must be more than 0"),
+        ({"steps": -1}, "must be more than 0"),
         ({"labels": INVOICES}, "sets no limit"),
         ({"label": "x", "cost": 1}, "label"),
     ],

@@ -27,7 +27,7 @@ FILES = {
     "conftest.py",
     "workspace/expenses.csv",
 }
-SCHEMAS = {"schemas/callboard.json", "schemas/eval.json", "schemas/script.json", "schemas/task.json"}
+SCHEMAS = {f"schemas/{name}.json" for name in ("callboard", "eval", "routine", "script", "task")}
 
 
 def files_of(folder: Path) -> set[str]:
@@ -188,13 +188,17 @@ def test_the_first_demo_needs_no_arguments(call: Call, here: Path) -> None:
     result = call("demo")
     assert result.exit_code == 0, result.output
     assert (here / "runs/sales_report-1/workspace/report.xlsx").is_file()
-    assert "others: expenses, log_report, quarterly_deck, sales_by_region, sales_report_desktop" in result.stdout
+    assert (
+        "others: expenses, log_report, monthly_routine, quarterly_deck, sales_by_region, sales_report_desktop"
+        in result.stdout
+    )
 
 
 def test_each_example_with_a_task_is_a_demo() -> None:
     assert demo_names() == [
         "expenses",
         "log_report",
+        "monthly_routine",
         "quarterly_deck",
         "sales_by_region",
         "sales_report",

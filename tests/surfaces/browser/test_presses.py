@@ -105,7 +105,7 @@ def test_a_text_is_typed_at_the_end_of_the_part(page, text, role, result, root):
     tab.script("() => root.firstElementChild.focus()")
     snapshot = tab.run(tab.tab.snapshot())
     part = next(node for node in snapshot.nodes if node.role == role)
-    tab.do("type", snapshot._control(part), text=" a b")
+    tab.do("type", snapshot._control(part, ""), text=" a b")
     result_text = tab.script("() => root.firstElementChild.value ?? root.firstElementChild.innerText")
     assert result_text.rstrip("\n").replace("\u00a0", " ") == result.replace("\u00a0", " ")
     assert tab.script("() => pressed")[-4:] == ["Space", "KeyA", "Space", "KeyB"]
