@@ -42,6 +42,7 @@ NO_BYPASS = "<-loopback>"
 Playwright changes it."""
 LAUNCH_ARGUMENTS = (
     "--autofill-server-url=http://127.0.0.1:1/",  # a port that no browser connects to
+    "--component-updater=url-source=http://127.0.0.1:1/",
     "--disable-background-networking",
     "--disable-quic",
     "--gaia-url=http://127.0.0.1:1/",
