@@ -116,6 +116,9 @@ class RoutineStep(DocumentedFields, Value):
     """The controls that the answer relies on."""
     actions: Annotated[tuple[RoutineAction, ...], AnySequence] = ()
     """The actions of its answer, in order."""
+    alters: bool = False
+    """Whether the surface must look different at the agent's next step. It is for actions whose answers tell nothing,
+    such as a click."""
     assign: Annotated[tuple[RoutineAssignment, ...], AnySequence] = ()
     """The subtasks that a HostAgent hands over; several run side by side."""
     stops_group: bool = False

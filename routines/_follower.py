@@ -214,6 +214,7 @@ class RoutineFollower:
                 number = before.number
                 if not progress.asked:
                     _check_results(before, progress.results.get(before.place, ()))
+                    _check_look(before, progress, request)
                     self._check_subtasks(before, request)
             placed = placed_step(steps, place, tree, progress.results)
         except LookupError as error:
@@ -331,6 +332,17 @@ class RoutineFollower:
         question = {"text": reason, "choices": choices}
         content = {"Status": AgentStatus.PENDING.value, "Comment": reason, "Questions": [question]}
         return _answer(content=content, routine_step=error.place or progress.place, routine_miss=miss)
+
+
+def _check_look(placed: PlacedStep, progress: _Progress, request: ModelRequest) -> None:
+    """Leave the routine if the surface looks as before a step that altered it."""
+    records = [record for record in progress.records if record.decision.routine_step == placed.place]
+    dry = any(result.status is ResultStatus.DRY_RUN for result in progress.results.get(placed.place, ()))
+    if placed.step.alters and records and not dry:
+        if records[-1].observation.fingerprint != request.observation.fingerprint:
+            return
+        expected = f"that {' and '.join(action.tool for action in placed.step.actions)} changes the view"
+        raise _LeftError(placed.number, expected, "the same view", place=placed.place, by_guard=True)
 
 
 def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:

@@ -116,6 +116,7 @@ class _Facts:
         self.tools[kind, action.tool] = None
         self.hazards |= dict.fromkeys((kind, action.tool, str(hazard)) for hazard in action.hazards)
         guards = {"a control": action.control, "an expected result": action.expect, "a window": step.window or None}
+        guards["a change of the view"] = step.alters or None
         self.unguarded |= dict.fromkeys((kind, action.tool, name) for name, guard in guards.items() if guard is None)
         for key, value in action.arguments.items():
             self._add_literals(f"{place}.arguments.{key}", value)

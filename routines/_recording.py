@@ -35,7 +35,7 @@ from callboard.routines._step_draft import StepDraft
 from callboard.routines._steps_writer import StepsWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -297,6 +297,7 @@ class RoutineRecorder:
             dialogs=() if is_host else dialogs_of(observation),
             result=decision.result if status == AgentStatus.FINISH else None,
             own_result=own.result,
+            looked_different=not is_host and _differs(kept[index : index + 2]),
             visible=frozenset(step.ended) if is_host else visible,
         )
         if assigned is not None and status == AgentStatus.ASSIGN:
@@ -364,3 +365,9 @@ def _assignments(task: JournaledTask, host: JournaledRun) -> dict[int, list[int]
             count = len(step.record.decision.group) or 1
             assigned[id(step)], numbers = numbers[:count], numbers[count:]
     return assigned
+
+
+def _differs(steps: Sequence[JournaledStep]) -> bool:
+    """Return whether the surface looked different at the second of two steps."""
+    looks = [step.record.observation.fingerprint for step in steps]
+    return len(looks) == 2 and looks[0] != looks[1]

@@ -61,8 +61,16 @@ class StepDraft:
     result: JsonValue = None
     own_result: Origin | None = None
     """The reference that the model itself wrote."""
+    looked_different: bool = False
+    """Whether the surface looked different at the next step."""
     visible: frozenset[int] = frozenset()
     """The subtasks whose outputs it may refer to, by their numbers in the journal."""
+
+    @property
+    def alters(self) -> bool:
+        """Whether only another look of the surface shows that the step did something."""
+        answers = [action.expect.members for action in self.actions if action.expect is not None]
+        return self.looked_different and bool(answers) and not any(answers)
 
     @property
     def shape(self) -> tuple[object, ...]:

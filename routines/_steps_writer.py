@@ -273,6 +273,7 @@ def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
         dialogs=draft.dialogs,
         controls=tuple(values.controls),
         actions=actions,
+        alters=all(repeat.draft.alters for repeat in repeats),
         assign=draft.assign,
         stops_group=draft.stops_group,
         result=result,

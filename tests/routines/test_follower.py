@@ -335,6 +335,17 @@ def test_failed_action_stops_the_routine_before_the_next_step(start):
     assert missed.data["place"] == 1
 
 
+@pytest.mark.parametrize(("text", "texts", "outcome"), [("b", ["b", "c"], "finished"), ("a", ["a"], "failed")])
+def test_action_that_leaves_the_surface_as_it_was_stops_the_routine(start, text, texts, outcome):
+    surface = MemoryServer(MemoryServer.window(), controls={"field-1": "a"})
+    routine = lone({**write(text), "alters": True}, write("c"), **WHO)
+    handle = start(servers=[surface], system={"ask_question": False}).submit(Task(routine=routine))
+    result = handle.result(PATIENCE)
+    assert (result.outcome.value, [written for _, _, written in surface.effects]) == (outcome, texts)
+    if outcome == "failed":
+        assert "expected that write changes the view; found the same view" in result.causes[0].reason
+
+
 def test_other_form_of_a_result_stops_the_routine(start):
     surface = MemoryServer(MemoryServer.window())
     routine = lone(write("one", expect={"changes": True, "members": ["rows"]}), write("two"), **WHO)
