@@ -116,6 +116,13 @@ def has_sum(folder: Path, _result: str) -> bool:
     return formula in allowed and has_cells({"C9": formula if formula != "950" else 950})(folder, "")
 
 
+def has_largest(folder: Path, _result: str) -> bool:
+    """Check the largest amount in B8."""
+    value = openpyxl.load_workbook(folder / "orders.xlsx")["Orders"]["B8"].value
+    allowed = {"=MAX(C2:C6)", "=MAX(C2:C7)", "=MAX(C:C)", "415"}
+    return str(value).replace("$", "").upper() in allowed and has_cells({"B8": value})(folder, "")
+
+
 def has_empty_sheet(folder: Path, result: str) -> bool:
     """Check that there is an empty sheet Returns."""
     book = openpyxl.load_workbook(folder / "orders.xlsx")
@@ -163,6 +170,14 @@ def _to_thursday(paragraphs: list[tuple[str, str]], _rows: list[list[str]]) -> N
     paragraphs[:] = [(style, text.replace("Friday", "Thursday")) for style, text in paragraphs]
 
 
+def _to_oak(paragraphs: list[tuple[str, str]], _rows: list[list[str]]) -> None:
+    paragraphs[1] = ("Normal", "The meeting is on Friday in the room Oak.")
+
+
+def _to_open_tasks(paragraphs: list[tuple[str, str]], _rows: list[list[str]]) -> None:
+    paragraphs[3] = ("Heading 1", "Open tasks")
+
+
 RENAMED = {f"B{row}": "Webber" for row in (2, 4)}
 TASKS = (
     OfficeTask("orders.xlsx", 'Write "Paid" into cell D3', has_cells({"D3": "Paid"})),
@@ -200,6 +215,21 @@ TASKS = (
     OfficeTask("roof.eml", "How much does the repair cost?", answers(r"1[,.]?280")),
     OfficeTask("roof.eml", 'Change the subject to "Invoice 2093"', has_subject),
 )
+
+
+HELD_OUT = (
+    OfficeTask("orders.xlsx", 'Write "Currency" as the heading of column D', has_cells({"D1": "Currency"})),
+    OfficeTask("orders.xlsx", "Change the customer of order P-10 to Lindqvist", has_cells({"B5": "Lindqvist"})),
+    OfficeTask("orders.xlsx", "Which customer has order P-11?", answers("Okoye")),
+    OfficeTask("orders.xlsx", "Put the largest amount into cell B8", has_largest),
+    OfficeTask("orders.xlsx", 'Write "checked" in column D for order P-9', has_cells({"D4": "checked"})),
+    OfficeTask("memo.docx", 'Replace the room "Maple" by "Oak"', has_text(_to_oak)),
+    OfficeTask("memo.docx", "How many days does Haas have?", answers(r"\b3\b|[Tt]hree")),
+    OfficeTask("memo.docx", 'Change the heading "Tasks" to "Open tasks"', has_text(_to_open_tasks)),
+    OfficeTask("notes.txt", "What is the phone number of the landlord?", answers("555-0140")),
+    OfficeTask("roof.eml", "By which day must the offer be confirmed?", answers("Monday")),
+)
+"""Tasks that no prompt or rule was made for."""
 
 
 @dataclass
@@ -285,13 +315,14 @@ def main() -> None:
     parser.add_argument("--url", help="a server that runs already, such as http://127.0.0.1:8080/v1")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--task", type=int, action="append", help="the number of a task, from 1; repeatable")
+    parser.add_argument("--held-out", action="store_true", help="run the tasks that no prompt or rule was made for")
     parser.add_argument("--folder", type=Path, help="the folder of the runs, which is kept")
     options = parser.parse_args()
     counts: collections.Counter[str] = collections.Counter()
     print("| seed | request | outcome | first | last | reason | seconds |\n|--:|---|---|---|---|---|--:|", flush=True)
     with tempfile.TemporaryDirectory() as folder, server(options.url, options.model) as url:
         for seed in range(1, options.seeds + 1):
-            for number, task in enumerate(TASKS, 1):
+            for number, task in enumerate(HELD_OUT if options.held_out else TASKS, 1):
                 if options.task and number not in options.task:
                     continue
                 outcome = run((options.folder or Path(folder)) / f"{seed}-{number}", url, task, seed)

@@ -235,6 +235,7 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     text = said if _stems(said) & {*_ALIKE} else text
     text_stems = _stems(text)
     names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
+    text_stems -= _names_of_rows(text, _first(request))
     nouns = {noun for stems in names.values() for noun in stems if len(noun) >= _COMPOUND}
     text_stems |= {noun for noun in nouns if any(word.endswith(noun) for word in text_stems)}  # sheet in worksheet
     words = {tool.name: _stems(_named(tool)) | (_stems(_described(tool)) - {*_ALIKE}) for tool in tools}
@@ -259,6 +260,15 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     ranked = [tool for tool in ranked if tool.effect is not Effect.READ] if asks_change(request) else ranked
     best = max((scores[tool.name] for tool in ranked), default=0.0)
     return [tool for tool in ranked if 0 < best * 2 / 3 <= scores[tool.name]][:_MOST_EXAMPLES]
+
+
+def _names_of_rows(text: str, observation: Observation) -> set[str]:
+    """Return the headers' stems that only name a row: "order P-9"."""
+    headers = {word for control in observation.controls for name in _columns(control.detail) for word in _stems(name)}
+    words = _WORD.findall(text)
+    followed = {word for word in words if re.search(rf"\b{re.escape(word)}\s+(?=\S*\d)", text)}
+    alone = {word for word in words if re.search(rf"\b{re.escape(word)}\b(?!\s+\S*\d)", text)}
+    return headers & (_stems(" ".join(followed)) - _stems(" ".join(alone)))
 
 
 def postponed(request: ModelRequest) -> ToolInfo | None:

@@ -391,6 +391,25 @@ CHART = ToolInfo(
 RENAME = ToolInfo(name="rename_sheet", description="Rename a sheet.", schema={"type": "object"}, effect=Effect.ONCE)
 
 
+@pytest.mark.parametrize(
+    ("request_", "is_named"),
+    [
+        ("Mark order P-9 as checked", False),
+        ("Order the rows by date", True),
+        ("Put the order of order P-9", True),
+    ],
+)
+def test_header_that_only_names_a_row_counts_for_no_tool(asks, request_, is_named):
+    tools = tuple(
+        ToolInfo(name=name, description=about, schema={"type": "object"}, effect=Effect.IDEMPOTENT)
+        for name, about in (("sort_range", "Put rows in order."), ("write_cells", "Write cells."))
+    )
+    header = {"header": {"A": "Order", "B": "Customer"}}
+    seen = Observation(controls=(Control(id="range-1", name="Orders!A1:B6", kind="range", detail=header),))
+    likely = likely_tools(asks(request=request_, tools=tools, observation=seen, step=1))
+    assert ("sort_range" in [tool.name for tool in likely]) is is_named
+
+
 def test_a_tool_without_its_control_comes_after_the_one_that_makes_it(asks):
     request = begun(asks, request="Create a bar chart", tools=(CHART, RENAME, TABLE, READ), observation=Observation())
     assert [tool.name for tool in likely_tools(request)] == ["insert_table"]
