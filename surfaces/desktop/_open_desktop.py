@@ -158,7 +158,7 @@ class OpenDesktop:
         for pid, titles in sorted(self.screen.processes().items()):
             marks = marks_of(pid, _MARKS)
             name = marks.get(_NAME) or command_name(pid)
-            if name and pid != os.getpid() and is_alive(pid) and not shows_console(titles):
+            if name and pid != os.getpid() and not shows_console(titles):
                 owner = marks.get(_OWNER, "")
                 running_processes.append(Running(pid, _NOT_IN_NAMES.sub("-", name), tuple(titles), owner))
         with self._lock:

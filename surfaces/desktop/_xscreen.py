@@ -18,6 +18,7 @@ from Xlib.protocol import event, rq
 from callboard.messages import Box
 from callboard.surfaces._console_windows import refuse_console
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.desktop._processes import is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -122,13 +123,16 @@ class XScreen:
         return windows
 
     def processes(self) -> dict[int, list[str]]:
-        """Return the titles of windows by process, including iconified windows."""
+        """Return the titles of windows by process, including iconified windows.
+
+        The display may still list the windows of a process that has ended. They are left out.
+        """
         with self._asking():
             titles: dict[int, list[str]] = {}
             for client in self._clients():
                 with contextlib.suppress(*_GONE):
                     pid = self._pid(client)
-                    if pid:
+                    if pid and is_alive(pid):
                         titles.setdefault(pid, []).append(self._title(client))
             return titles
 
