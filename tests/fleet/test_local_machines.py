@@ -229,9 +229,10 @@ def test_killed_program_leaves_no_folder_and_no_machine_of_its_fork(tmp_path):
 def test_new_documents_are_targets_under_one_lease_everywhere(tmp_path):
     """A machine makes the copy; the supervisor's process makes the workbook, and works on it."""
     (tmp_path / "notes.csv").write_text("a,b\n", encoding="utf-8")
-    go_on = threading.Event()
+    working, go_on = threading.Event(), threading.Event()
 
     def hold(_request):
+        working.set()
         go_on.wait(PATIENCE)
         return finish()
 
@@ -241,7 +242,7 @@ def test_new_documents_are_targets_under_one_lease_everywhere(tmp_path):
         done = supervisor.submit(Task(plan=copying)).result(PATIENCE)
         assert [bool(subtask.machine) for subtask in done.subtasks] == [True, True], done.comment
         first = supervisor.submit(Task(plan=[PlanStep(request="new", target="excel")]))
-        wait_for(lambda: "Workbook1.xlsx" in {target.id for target in supervisor.targets()})
+        assert working.wait(PATIENCE)  # the workbook is a target before, and the second task could be sooner
         second = supervisor.submit(Task(request="read", target="Workbook1.xlsx"))
         next(event for event in second.events() if event.name is EventName.SUBTASK_QUEUED)
         go_on.set()
