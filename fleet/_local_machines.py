@@ -98,7 +98,8 @@ class LocalMachines:
         """The reason why a machine can't start, once there is one."""
         journal = settings.journal.path  # beside it: orders to the machines must survive this process, too
         self.server = PrivateServer(
-            None if journal is None else settings.path(journal.with_name(f"{journal.name}.fleet"))
+            None if journal is None else settings.path(journal.with_name(f"{journal.name}.fleet")),
+            survives_power_loss=settings.journal.durability == "full",
         )
         self._workers: dict[str, ChildProcess] = {}
         self._is_stopping = threading.Event()

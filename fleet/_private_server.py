@@ -31,18 +31,20 @@ _log = HostLog()
 class PrivateServer:
     """A server on a free loopback port, with a random token."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, survives_power_loss: bool = True) -> None:
         """Create it; `start` starts it.
 
         Args:
             folder: The folder of its store; None: a temporary one, which is deleted with it.
+            survives_power_loss: Whether messages are on the disk before they are confirmed, where the server's version
+                knows how. Otherwise they survive killed processes only, and the server needs half of its CPU time.
         """
         self.token = secrets.token_urlsafe(32)
         self.url = ""
         self._is_temporary = folder is None
         self._folder = folder
         self._program = ""
-        self._is_synced = False
+        self._is_synced = survives_power_loss and not self._is_temporary
         self._process: ChildProcess | None = None
 
     @property
@@ -58,10 +60,10 @@ class PrivateServer:
             SettingsError: If it can't be started.
         """
         self._program = find_server()
+        self._is_synced = self._is_synced and syncs_always(_version_of(self._program))
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="callboard-"))
         else:
-            self._is_synced = syncs_always(_version_of(self._program))
             own_folder(self._folder)
         self._run("127.0.0.1:-1")
         self.url = self._answering_address()

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from callboard.config import Settings
 from callboard.errors import SettingsError
 from callboard.fleet import _private_server, _server_holder
-from callboard.fleet._private_server import PrivateServer
+from callboard.fleet._local_machines import LocalMachines
+from callboard.fleet._permissions import syncs_always
+from callboard.fleet._private_server import PrivateServer, find_server
 from nats_server import check_for_server
 from support import PATIENCE, wait_for
 
@@ -45,6 +48,23 @@ def test_lasting_store_is_synced_where_the_version_knows_how(program, tmp_path, 
     finally:
         server.stop(PATIENCE)
     assert (tmp_path / "store" / "jetstream").is_dir()
+
+
+def test_store_is_synced_no_more_than_the_journal(tmp_path):
+    servers = [
+        LocalMachines(Settings.load(journal={"path": tmp_path / f"{durability}.db", "durability": durability})).server
+        for durability in ("full", "process")
+    ]
+    try:
+        for server in servers:
+            server.start()
+        full, process = map(jetstream_of, servers)
+    finally:
+        for server in servers:
+            server.stop(PATIENCE)
+    assert "sync_interval" not in process
+    version = subprocess.run([find_server(), "--version"], capture_output=True, text=True, check=True).stdout
+    assert ("sync_interval" in full) is syncs_always(version.strip().rpartition("v")[2])
 
 
 def test_temporary_store_is_not_synced_and_deleted():
