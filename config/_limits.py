@@ -14,7 +14,8 @@ class Limits(Section):
     """Limits on counts, sizes and times."""
 
     steps: int = Field(default=50, ge=1)
-    """The most steps of a subtask, or of one round of a HostAgent; past that it ends as `out_of_budget`."""
+    """The most steps of a subtask, or of one round of a HostAgent; past that it ends as `out_of_budget`. Steps that a
+    routine repeats do not count: it ends by itself."""
     repairs: int = Field(default=2, ge=0)
     """The most times that an invalid answer is sent back to its model before the step fails."""
     subtask_retries: int = Field(default=2, ge=0)

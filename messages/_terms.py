@@ -91,7 +91,7 @@ class TaskLimits(TermSection):
     """The limits of one task; None means that of the settings."""
 
     steps: int | None = Field(default=None, ge=1)
-    """The most steps of a subtask, or of one round of a HostAgent."""
+    """The most steps of a subtask, or of one round of a HostAgent; a routine's do not count."""
     repairs: int | None = Field(default=None, ge=0)
     """The most times that an invalid answer is sent back to its model."""
     subtask_retries: int | None = Field(default=None, ge=0)

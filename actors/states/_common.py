@@ -70,7 +70,7 @@ class WorkingState(AgentState):
                 return self.after_answer(run)
             case None if run.due:
                 return self.after_approval(run)
-            case None if run.steps >= run.limits.steps <= run.decided:
+            case None if run.steps >= run.limits.steps + run.usage.replayed <= run.decided:  # a routine ends by itself
                 reason = f"the limit of {run.limits.steps} steps was reached"
                 return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
             case _:

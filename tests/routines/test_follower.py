@@ -77,6 +77,22 @@ def test_loop_runs_once_for_each_item_and_ends_earlier_at_the_last(start):
     assert [text for _, _, text in surface.effects] == ["a", "b", "c", "d", "e", "done"]
 
 
+def endless_model(request):
+    arguments = {"control_id": "field-1", "text": str(request.step)}
+    return {"Status": "CONTINUE", "Function": "write", "Args": arguments}
+
+
+def test_repeated_steps_are_not_limited_but_those_of_a_model_are(start):
+    surface = MemoryServer(MemoryServer.window())
+    loop, rows = {"each": "rows", "steps": [write("${item}")]}, list("abcdef")
+    parts = {"parameters": {"who": {"value": "x"}, "rows": {"value": rows}}}
+    supervisor = start(servers=[surface], app=endless_model, limits={"steps": 3})
+    assert supervisor.submit(Task(routine=lone(loop, **parts))).result(PATIENCE).ok
+    assert [text for _, _, text in surface.effects] == rows
+    result = supervisor.submit(Task(routine=lone(loop, write("x", "gone"), **parts))).result(PATIENCE)
+    assert (result.outcome, result.usage.replayed, result.usage.model_calls) == (Outcome.OUT_OF_BUDGET, 6, 3)
+
+
 def test_reference_to_a_step_after_a_loop_counts_written_steps(start):
     surface = MemoryServer(MemoryServer.window())
     loop = {"each": "rows", "steps": [write("${item}")]}
