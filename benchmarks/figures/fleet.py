@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SUBMITTER = "desk"
 PATIENCE = 300.0
 THINKING_SECONDS = 0.2
-BLOCKS = 4
-"""The parts of the tasks that take turns in one process and in several."""
+ROUNDS = 2
+"""The times that one process and several do the tasks in turn."""
 
 
 def measure(parameters: dict[str, Any]) -> dict[str, float]:
@@ -118,6 +118,10 @@ def throughput(machines: int, tasks: int) -> dict[str, float]:
     return {"rate": tasks / seconds, **spent, **sent}
 
 
+def _work_here(tasks: int, seconds: float) -> list[Task]:
+    return [_task(_window(number % WINDOWS, None), seconds) for number in range(tasks)]
+
+
 def local(machines: int, tasks: int) -> dict[str, float]:
     """Do tasks in this process and on local machines, alternately."""
     with ExitStack() as stack:
@@ -130,13 +134,15 @@ def local(machines: int, tasks: int) -> dict[str, float]:
         rates = {}
         for kind, seconds in (("cpu", CPU_SECONDS), ("instant", 0.0)):
             spent = dict.fromkeys(supervisors, 0.0)
-            for block in range(BLOCKS + 1):  # the first one is a warm-up
+            for supervisor in supervisors.values():
+                _done(supervisor, _work_here(2 * WINDOWS, seconds))  # a warm-up
+            for _ in range(ROUNDS):
                 for name, supervisor in supervisors.items():
-                    work = [_task(_window(number % WINDOWS, None), seconds) for number in range(-(-tasks // BLOCKS))]
+                    work = _work_here(tasks, seconds)
                     begin = time.perf_counter()
                     _done(supervisor, work)
-                    spent[name] += (time.perf_counter() - begin) if block else 0.0
-            rates.update({f"{kind}_{name}": len(work) * BLOCKS / passed for name, passed in spent.items()})
+                    spent[name] += time.perf_counter() - begin
+            rates.update({f"{kind}_{name}": tasks * ROUNDS / passed for name, passed in spent.items()})
             rates[f"{kind}_ratio"] = rates[f"{kind}_many"] / rates[f"{kind}_one"]
     return rates
 
