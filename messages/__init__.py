@@ -156,6 +156,7 @@ from callboard.messages._routine import (
     RoutineParameter,
     RoutineStep,
     RoutineSubtask,
+    steps_of,
 )
 from callboard.messages._status import (
     CrashedAgent,
@@ -439,6 +440,7 @@ __all__ = [
     "read_events",
     "reason_of",
     "shown",
+    "steps_of",
     "subtask_ended",
     "visible",
     "with_phases",

@@ -141,12 +141,6 @@ class RoutineFollower:
     strict: bool = False
     """Whether a miss fails the task, in place of asking a model or a person."""
 
-    @functools.cached_property
-    def _assigned(self) -> list[int]:
-        """The places of the subtasks in the order in which the HostAgent hands them over."""
-        steps = (step for step in self.routine.host if isinstance(step, RoutineStep))
-        return [part.subtask - 1 for step in steps for part in step.assign]
-
     @property
     def name(self) -> str:
         """The name in events."""
@@ -259,9 +253,9 @@ class RoutineFollower:
         requests = [resolve(subtask.request, self.parameters) for subtask in self.routine.subtasks]
         if not self.routine.host:
             return 0  # the only one, whose request may be the caller's own
-        index = self._assigned[number - 1] if number <= len(self._assigned) else None
-        if index is not None and requests[index] == request:
-            return index
+        for subtask in self.routine.assigned[number - 1 : number]:
+            if requests[subtask - 1] == request:
+                return subtask - 1
         return requests.index(request) if requests.count(request) == 1 else None
 
     def _tree(self, request: ModelRequest) -> dict[str, Any]:

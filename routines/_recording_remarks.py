@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from callboard.messages import RoutineLoop
 from callboard.routines._origins import parts
 from callboard.routines._reference_check import REFERENCE
 
@@ -42,21 +41,10 @@ def remarks_on(routine: Routine, task: JournaledTask, unseen: list[str]) -> Iter
             yield f"{run.assign.address}: {count} left out"
     for place in unseen[:_MOST]:
         yield f"{place} acts on a control that it had not seen: its id stays as it is"
-    for place, step in _steps(routine):
+    for place, _, step in routine.placed_steps():
         yield from _of_step(place, step)
     yield from list(_quotes(routine, task))[:_MOST]
     yield from _of_task(task)
-
-
-def _steps(routine: Routine) -> Iterator[tuple[str, RoutineStep]]:
-    agents = [("host", routine.host)]
-    agents += [(f"subtasks.{number}.steps", subtask.steps) for number, subtask in enumerate(routine.subtasks, 1)]
-    for name, entries in agents:
-        for index, entry in enumerate(entries, 1):
-            if isinstance(entry, RoutineLoop):
-                yield from ((f"{name}.{index}.steps.{number}", step) for number, step in enumerate(entry.steps, 1))
-            else:
-                yield f"{name}.{index}", entry
 
 
 def _of_step(place: str, step: RoutineStep) -> Iterator[str]:
@@ -103,7 +91,7 @@ def _quotes(routine: Routine, task: JournaledTask) -> Iterator[str]:
 def _literals(routine: Routine) -> Iterator[tuple[str, str]]:
     """Yield the texts of arguments, results and checks with their places, without references."""
     values: list[tuple[str, JsonValue]] = []
-    for place, step in _steps(routine):
+    for place, _, step in routine.placed_steps():
         values += [
             (f"{place}.actions.{number}.arguments", action.arguments) for number, action in enumerate(step.actions)
         ]

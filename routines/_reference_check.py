@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import RoutineLoop, did_you_mean
+from callboard.messages import RoutineLoop, did_you_mean, steps_of
 from callboard.routines._screen import FOLDERS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def check_references(routine: Routine) -> Iterator[str]:
     alone = _Scope(routine.parameters, 0)
     yield from alone.problems("request", routine.request)
     yield from alone.problems("checks", [dict(check) for check in routine.checks], first=1)
-    opened = alone.at(sum(len(entry.steps) if isinstance(entry, RoutineLoop) else 1 for entry in routine.host), 0)
+    opened = alone.at(len(steps_of(*routine.host)), 0)
     yield from _of_steps("host", routine.host, _Scope(routine.parameters, len(routine.subtasks), in_step=True))
     for number, subtask in enumerate(routine.subtasks, 1):
         yield from opened.problems(f"subtasks.{number}.target", subtask.target)

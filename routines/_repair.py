@@ -20,8 +20,6 @@ from callboard.routines._recording import RoutineRecorder, answered
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pydantic import JsonValue
-
     from callboard.journal import Row
     from callboard.messages import RoutineStep, RoutineSubtask
     from callboard.routines._journaled_task import JournaledRun, JournaledTask
@@ -104,8 +102,7 @@ class _Repair:
         self._task = task
         self._routine = routine
         self._journaled = journaled
-        defaults = {name: parameter.value for name, parameter in routine.parameters.items()}
-        self._values: dict[str, JsonValue] = {**defaults, **task.parameters}
+        self._values = routine.values(task.parameters)
         self._follower = RoutineFollower(routine, self._values)
         self._aligned = self._count_aligned()
 

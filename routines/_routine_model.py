@@ -53,8 +53,9 @@ def routine_model(settings: Settings, file: str) -> RoutineModel:
         routine = load_routine(settings.path(file))
     except RoutineError as error:
         raise ScriptError(str(error)) from error
-    missing = [name for name, parameter in routine.parameters.items() if parameter.value is None]
+    values = routine.values({})
+    missing = [name for name, value in values.items() if value is None]
     if missing:
         msg = f"{file}: the parameter {missing[0]!r} has no usual value: write one, or submit a task with the routine"
         raise ScriptError(msg)
-    return RoutineModel(RoutineFollower(routine, {name: each.value for name, each in routine.parameters.items()}))
+    return RoutineModel(RoutineFollower(routine, values))

@@ -67,7 +67,7 @@ def _values(routine: Routine, given: Mapping[str, JsonValue]) -> dict[str, JsonV
         known = ", ".join(routine.parameters) or "none"
         msg = f"the routine {routine.routine}: {'; '.join(problems)}. Its parameters are: {known}"
         raise RoutineError(msg)
-    values = {name: parameter.value for name, parameter in routine.parameters.items()} | dict(given)
+    values = routine.values(given)
     for name in values:
         try:
             resolve(f"${{{name}}}", values)

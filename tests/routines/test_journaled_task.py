@@ -16,10 +16,10 @@ from callboard.messages import (
     Observation,
     Outcome,
     RoutineAssignment,
-    RoutineLoop,
     SubtaskEnding,
     Target,
     TargetKind,
+    steps_of,
 )
 from callboard.routines import RoutineRecording, record
 from callboard.surface import ToolError, tool
@@ -51,8 +51,7 @@ def recording_of(journal, task_id, **parameters) -> RoutineRecording:
 
 def calls(entries) -> list[tuple[str, dict[str, Any]]]:
     """List the calls of steps."""
-    steps = [step for entry in entries for step in (entry.steps if isinstance(entry, RoutineLoop) else (entry,))]
-    return [(action.tool, action.arguments) for step in steps for action in step.actions]
+    return [(action.tool, action.arguments) for step in steps_of(*entries) for action in step.actions]
 
 
 def refused(save, *arguments, **given) -> str:

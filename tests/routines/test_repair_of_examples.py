@@ -11,7 +11,7 @@ import yaml
 
 from callboard import Supervisor, Task
 from callboard.journal import JournalReader
-from callboard.messages import RecordedControl, Routine, RoutineLoop
+from callboard.messages import RecordedControl, Routine, steps_of
 from callboard.routines import propose
 from support import PATIENCE
 
@@ -31,10 +31,7 @@ def broken(routine: Routine, part: str, number: int) -> Routine:
 def compared(routine: Routine) -> Any:
     """Return the parts of a routine that a repair with the same answers has again."""
     lists = {"host": routine.host} | {str(n): subtask.steps for n, subtask in enumerate(routine.subtasks)}
-    steps = {
-        name: [step for entry in entries for step in (entry.steps if isinstance(entry, RoutineLoop) else (entry,))]
-        for name, entries in lists.items()
-    }
+    steps = {name: steps_of(*entries) for name, entries in lists.items()}
     assert all(RecordedControl(**GONE) not in step.controls for part in steps.values() for step in part)
     return {
         name: [
