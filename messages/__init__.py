@@ -220,7 +220,7 @@ from callboard.messages._texts import (
     reason_of,
     visible,
 )
-from callboard.messages._validation_errors import form_of, plain_problems
+from callboard.messages._validation_errors import form_of, keys_of, plain_problems
 
 __all__ = [
     "ANY_MACHINE",
@@ -424,6 +424,7 @@ __all__ = [
     "found_in",
     "has_order",
     "is_of_task",
+    "keys_of",
     "largest_pattern",
     "maker",
     "new_task_id",

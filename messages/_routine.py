@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import Discriminator, Field, JsonValue, StringConstraints, Tag, model_validator
 
 from callboard.messages._agent_status import AgentStatus
 from callboard.messages._base import AgentKind, AnySequence, KindName, Seconds, Value
@@ -169,7 +169,21 @@ class RoutineLoop(DocumentedFields, Value):
         return self
 
 
-RoutineSteps = Annotated[tuple[RoutineStep | RoutineLoop, ...], AnySequence]
+_STEP, _LOOP = "union[RoutineStep]", "union[RoutineLoop]"
+"""The tags of entries, in the form by which `plain_problems` knows a part of a union."""
+
+
+def _tag_of(entry: object) -> str:
+    """Tell a loop from a step, so that only the errors of the one that is meant are reported."""
+    is_loop = "each" in entry if isinstance(entry, dict) else isinstance(entry, RoutineLoop)
+    return _LOOP if is_loop else _STEP
+
+
+RoutineEntry = Annotated[
+    Annotated[RoutineStep, Tag(_STEP)] | Annotated[RoutineLoop, Tag(_LOOP)], Discriminator(_tag_of)
+]
+"""A step, or a loop over steps."""
+RoutineSteps = Annotated[tuple[RoutineEntry, ...], AnySequence]
 """The steps of an agent, in order."""
 
 

@@ -21,6 +21,7 @@ from callboard.messages import (
     RoutineSubtask,
     TargetKind,
     agent_kind,
+    plain_problems,
 )
 from callboard.routines._expected import expected_of
 from callboard.routines._followed_part import FollowedPart
@@ -334,10 +335,7 @@ def _validated(fields: Mapping[str, Any]) -> Routine:
     try:
         return Routine.model_validate(fields)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in problem["loc"] if part != "[key]")
-        reason = problem["msg"].removeprefix("Value error, ")
-        raise RoutineError(f"{place}: {reason}" if place else reason) from None
+        raise RoutineError("\n".join(plain_problems(error.errors(include_url=False)))) from None
 
 
 def _request_of(task: Task) -> str:

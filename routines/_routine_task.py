@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from callboard.messages import Check, Routine, RoutineError, did_you_mean
+from callboard.messages import Check, Routine, RoutineError, did_you_mean, keys_of, plain_problems
 from callboard.models import resolve
 from callboard.routines._reference_check import check_references
 from callboard.routines._routine_file import load_routine
@@ -104,15 +104,13 @@ def _is_like(value: JsonValue, usual: JsonValue) -> bool:
 def _checks(routine: Routine, values: Mapping[str, JsonValue]) -> tuple[Check, ...]:
     checks: list[Check] = []
     for number, check in enumerate(routine.checks, 1):
-        place = f"the routine {routine.routine}: checks.{number}"
         try:
             checks.append(Check.model_validate(resolve(check, values)))
         except LookupError as error:
-            msg = f"{place}: {error.args[0]}"
+            msg = f"the routine {routine.routine}: checks.{number}: {error.args[0]}"
             raise RoutineError(msg) from None
         except ValidationError as error:
-            problem: Any = error.errors(include_url=False)[0]
-            where = ".".join(map(str, problem["loc"]))
-            msg = f"{place}{f'.{where}' if where else ''}: {problem['msg'].removeprefix('Value error, ')}"
-            raise RoutineError(msg) from None
+            problems = [{**problem, "loc": ("checks", number, *problem["loc"])} for problem in error.errors()]
+            lines = plain_problems(problems, keys_of(Check))
+            raise RoutineError("\n".join(f"the routine {routine.routine}: {line}" for line in lines)) from None
     return tuple(checks)

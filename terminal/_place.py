@@ -258,7 +258,7 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
     try:
         task = Task.model_validate(content)
     except ValidationError as error:
-        fail(problem_lines(file, error, lambda _: Task))
+        fail(problem_lines(file, error, Task))
     return task.model_copy(update={"model": None}) if (changes or {}).get("models", {}).keys() - {"record"} else task
 
 
