@@ -174,7 +174,10 @@ _STEP, _LOOP = "union[RoutineStep]", "union[RoutineLoop]"
 
 
 def _tag_of(entry: object) -> str:
-    """Tell a loop from a step, so that only the errors of the one that is meant are reported."""
+    """Tell a loop from a step.
+
+    Only the errors of the one that is meant are reported then.
+    """
     is_loop = "each" in entry if isinstance(entry, dict) else isinstance(entry, RoutineLoop)
     return _LOOP if is_loop else _STEP
 
@@ -276,11 +279,11 @@ class Routine(DocumentedFields, Value):
 
     @property
     def assigned(self) -> list[int]:
-        """The numbers of the subtasks in the order in which the HostAgent hands them over."""
+        """The numbers of the subtasks in the order of their hand-over."""
         return [part.subtask for step in steps_of(*self.host) for part in step.assign]
 
     def values(self, given: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return the values of the parameters: the given ones, and the usual ones of the others."""
+        """Return the given values of parameters, and the other usual ones."""
         return {**{name: parameter.value for name, parameter in self.parameters.items()}, **given}
 
     def placed_steps(self) -> Iterator[WrittenStep]:

@@ -94,7 +94,7 @@ def plain_problems(problems: Iterable[Any], keys: Callable[[Sequence[Any]], Sequ
 
 
 def keys_of(model: type[BaseModel]) -> Callable[[Sequence[Any]], list[str]]:
-    """Return a function that lists the known keys at the place of an unknown one in a model."""
+    """Return a function that lists the known keys at a place."""
 
     def keys(loc: Sequence[Any]) -> list[str]:
         models = [model]
@@ -119,7 +119,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _without_types(loc: Sequence[Any]) -> list[Any]:
-    """Leave out the parts of a place that name a possible type of the value."""
+    """Leave out the parts of a place that name possible types."""
     return [part for part in loc if not (isinstance(part, str) and _OF_UNION.fullmatch(part))]
 
 

@@ -1,4 +1,4 @@
-"""Routines: record finished work once, and repeat it behind guards, without a model."""
+"""Routines: recorded work that is repeated behind guards, without a model."""
 
 from typing import TYPE_CHECKING
 

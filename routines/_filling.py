@@ -1,4 +1,7 @@
-"""The steps of a routine in the order in which they run, and the values that its references stand for."""
+"""The steps of a routine in the order in which they run.
+
+Also the values that references to their results stand for.
+"""
 
 from __future__ import annotations
 

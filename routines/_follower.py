@@ -1,4 +1,7 @@
-"""Repeat a routine: its next answer while the guards hold, and the reason once one does not."""
+"""Repeat a routine while its guards hold.
+
+It gives the next answer, or the reason why the routine is left.
+"""
 
 from __future__ import annotations
 
@@ -84,12 +87,12 @@ class _Progress:
 
     @property
     def asked(self) -> bool:
-        """Whether the last step asked a person."""
+        """True if the last step asked a person."""
         return bool(self.records) and self.records[-1].decision.status == AgentStatus.PENDING
 
     @property
     def reply(self) -> str:
-        """A person's choice of those that the last step offered; empty without one."""
+        """A person's choice of those that the last step offered; or empty."""
         questions = self.records[-1].decision.questions if self.asked else ()
         offered = {choice for question in questions for choice in question.choices} - {STOP}
         return next((reply for reply in self.replies if reply in offered), "")
@@ -110,7 +113,10 @@ class _Progress:
 
     @functools.cached_property
     def results(self) -> dict[int, list[CommandResult]]:
-        """The results of the steps by place, those after an approval included; of a repeated step, the latest."""
+        """The results of the steps by place.
+
+        Those after an approval are included; of a repeated step, the latest count.
+        """
         results: dict[int, list[CommandResult]] = {}
         for record in self.records:
             place = record.decision.routine_step
@@ -121,7 +127,10 @@ class _Progress:
         return results
 
     def choices(self, error: _LeftError, once: Collection[str]) -> list[str]:
-        """List the answers that a person has: no action that must not be repeated is done twice."""
+        """List the answers that a person may choose from.
+
+        None does an action twice that must not be repeated.
+        """
         done = [record for record in self.records if record.decision.routine_step == error.place]
         ran = {result.tool for result in self.results.get(error.place, ()) if result.status != ResultStatus.SKIPPED}
         assigns = any(record.decision.status == AgentStatus.ASSIGN for record in done)
@@ -200,7 +209,7 @@ class RoutineFollower:
         return _answer(content=content, routine_step=placed.place)
 
     def _placed(self, request: ModelRequest, progress: _Progress, tree: dict[str, Any]) -> PlacedStep:
-        """Return the next step, after a look at the results of the one before."""
+        """Check the results of the last step, and return the next one."""
         steps, place, number = self._steps(request), progress.place, 0
         try:
             before = None if place == 1 else placed_step(steps, place - 1, tree, progress.results)
@@ -219,7 +228,7 @@ class RoutineFollower:
         return placed
 
     def _check_subtasks(self, placed: PlacedStep, request: ModelRequest) -> None:
-        """Leave the routine if a subtask that a step handed over did not finish."""
+        """Leave the routine if an assigned subtask did not finish."""
         for part in placed.step.assign:
             results = [
                 done for done in request.subtasks if self.index_of(done.number, done.request) == part.subtask - 1
@@ -242,14 +251,20 @@ class RoutineFollower:
         return _with_checked_end(subtask.steps)
 
     def _known_target(self, subtask: RoutineSubtask) -> str | None:
-        """Return the target of a subtask; None if only the HostAgent's results name it."""
+        """Return the target of a subtask.
+
+        None if only the HostAgent's results name it.
+        """
         try:
             return str(resolve(subtask.target, self.parameters))
         except LookupError:
             return None
 
     def index_of(self, number: int, request: str) -> int | None:
-        """Return the place of a subtask in the routine: by its number among the assigned ones, else by its request."""
+        """Return the place of a subtask in the routine, from 0.
+
+        It is found by its number among the assigned ones, else by its request.
+        """
         requests = [resolve(subtask.request, self.parameters) for subtask in self.routine.subtasks]
         if not self.routine.host:
             return 0  # the only one, whose request may be the caller's own
@@ -259,7 +274,7 @@ class RoutineFollower:
         return requests.index(request) if requests.count(request) == 1 else None
 
     def _tree(self, request: ModelRequest) -> dict[str, Any]:
-        """Return the values that references stand for, but for those of a step."""
+        """Return the values that references stand for, without a step's own."""
         indices = [(self.index_of(done.number, done.request), done) for done in request.subtasks]
         subtasks = {str(index + 1): outcome_of(done) for index, done in indices if index is not None}
         return {**self.parameters, "subtasks": subtasks, "steps": {}, "window": folders_of(request.observation)}
@@ -329,7 +344,7 @@ class RoutineFollower:
 
 
 def _check_look(placed: PlacedStep, progress: _Progress, request: ModelRequest) -> None:
-    """Leave the routine if the surface looks as before a step that altered it."""
+    """Leave the routine if a step left the view unaltered."""
     records = [record for record in progress.records if record.decision.routine_step == placed.place]
     dry = any(result.status is ResultStatus.DRY_RUN for result in progress.results.get(placed.place, ()))
     if placed.step.alters and records and not dry:
@@ -340,7 +355,7 @@ def _check_look(placed: PlacedStep, progress: _Progress, request: ModelRequest) 
 
 
 def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:
-    """Leave the routine if the results of a step have another form than the recorded ones."""
+    """Leave the routine if a result has not the recorded form."""
     for number, action in enumerate(placed.step.actions):
         result = results[number] if number < len(results) else None
         expected = f"the recorded form of the result of {action.tool}"
@@ -375,7 +390,10 @@ def _with_values(step: RoutineStep, tree: Mapping[str, Any]) -> RoutineStep:
 
 
 def _with_checked_end(entries: Sequence[RoutineStep | RoutineLoop]) -> Sequence[RoutineStep | RoutineLoop]:
-    """Put the actions of the last step into one before it, so that their results are looked at before the end."""
+    """Put the actions of the last step into one before it.
+
+    Their results are then checked before the end.
+    """
     last = entries[-1]
     if not isinstance(last, RoutineStep) or last.status != AgentStatus.FINISH or not last.actions:
         return entries

@@ -26,7 +26,7 @@ _FORMS = {
 
 
 def documents_in(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
-    """Name the documents that existed before the task and are used in it."""
+    """Name the documents of a task that existed before it."""
     names = _names_of_documents(task)
     taken = {value: name for name, value in given.items()}
     documents: dict[str, str] = {}
@@ -73,7 +73,10 @@ def _arguments(task: JournaledTask) -> Iterator[str]:
 
 
 def proposed_parameters(task: JournaledTask, request: str, taken: Mapping[str, str]) -> dict[str, str]:
-    """Propose the values of the request that occur in arguments, targets or checks."""
+    """Propose values of the request as parameters.
+
+    They also occur in an argument, a target or a check.
+    """
     checks = [value for check in task.task.all_checks for _, value in parts("", check.model_dump(mode="json"))]
     texts = [
         *_arguments(task),

@@ -190,7 +190,10 @@ class RoutineRecorder:
         )
 
     def _target(self, assign: Assign) -> str:
-        """Name the target of a subtask, also if it has another id in each run."""
+        """Name the target of a subtask.
+
+        A window that has another id in each run is named by the step that opened it.
+        """
         target = assign.target
         if target is None:
             msg = f"subtask {assign.number} of the task {assign.task_id} has no target in the journal"
@@ -224,7 +227,10 @@ class RoutineRecorder:
         return (*entries, RoutineStep(status=AgentStatus.FINISH.value, result=result))
 
     def _handed_over(self, result: JsonValue) -> str:
-        """Return the reference to the last subtask's output, if that is the result of the task; else empty."""
+        """Return the reference to the last subtask's output.
+
+        It is empty if the task has another result.
+        """
         done = self._task.subtasks[-1].result
         same = done is not None and result is not None and key_of(done.output) == key_of(result)
         return f"${{subtasks.{len(self._task.subtasks)}.output}}" if same else ""
@@ -343,7 +349,7 @@ def _request_of(task: Task) -> str:
 
 
 def _application(step: JournaledStep, action: Action) -> str:
-    """Return the id of the application that an assignment started; empty without one."""
+    """Return the application that an assignment started; or empty."""
     values = {value for value in action.arguments.values() if isinstance(value, str)}
 
     def starts(target: Target) -> bool:
@@ -355,7 +361,7 @@ def _application(step: JournaledStep, action: Action) -> str:
 
 
 def _assignments(task: JournaledTask, host: JournaledRun) -> dict[int, list[int]]:
-    """Return the numbers of the subtasks that each ASSIGN handed over, by the identity of its step."""
+    """Return the subtasks of each ASSIGN, by the identity of its step."""
     numbers = sorted(run.assign.number for run in (*task.subtasks, *task.left_out))
     assigned: dict[int, list[int]] = {}
     for step in host.steps:

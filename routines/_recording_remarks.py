@@ -70,7 +70,10 @@ def _of_step(place: str, step: RoutineStep) -> Iterator[str]:
 
 
 def _rows_in(value: object) -> Iterator[tuple[str, str]]:
-    """Yield the items of lists that a text refers to, each as the list and the number."""
+    """Yield each item of a list that a text refers to.
+
+    It is the list and the number.
+    """
     for match in REFERENCE.finditer(value) if isinstance(value, str) else ():
         row = _ROW.match(match[1] or "")
         if row is not None:
@@ -78,7 +81,10 @@ def _rows_in(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _quotes(routine: Routine, task: JournaledTask) -> Iterator[str]:
-    """Yield the texts that quote data of this run within a longer text, where no reference replaces them."""
+    """Yield the texts that quote data of this run.
+
+    No reference replaces a value within a longer text.
+    """
     texts = dict(_literals(routine))
     own = {*texts.values(), *(str(parameter.value) for parameter in routine.parameters.values())}
     data = sorted({text for text in _data(task) if text not in own}, key=len, reverse=True)
@@ -89,7 +95,7 @@ def _quotes(routine: Routine, task: JournaledTask) -> Iterator[str]:
 
 
 def _literals(routine: Routine) -> Iterator[tuple[str, str]]:
-    """Yield the texts of arguments, results and checks with their places, without references."""
+    """Yield the texts in a routine with their places, without references."""
     values: list[tuple[str, JsonValue]] = []
     for place, _, step in routine.placed_steps():
         values += [

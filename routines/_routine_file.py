@@ -56,7 +56,7 @@ def load_routine(path: Path) -> Routine:
 
 
 def _place(loc: Sequence[str | int]) -> list[str | int]:
-    """Count the items of some lists from 1, as references and people do."""
+    """Count the items of some lists from 1, as references do."""
     return [
         part + 1 if isinstance(part, int) and number and loc[number - 1] in _FROM_ONE else part
         for number, part in enumerate(loc)

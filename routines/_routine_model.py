@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RoutineModel(Model):
-    """A model that repeats a routine with the usual values of its parameters.
+    """A model that repeats a routine with its usual values.
 
     It has no model behind it: where a guard does not hold, a person is asked, or the work fails.
     """

@@ -1,4 +1,7 @@
-"""Fill in a task that names a routine: its request, its target and its checks, with the values of this run."""
+"""Fill in a task that names a routine.
+
+It gets the routine's request, target and checks, with the values of this run.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def with_routine(task: Task, path_of: Callable[[str], Path]) -> Task:
-    """Return a task with its routine read, and with what the routine gives it.
+    """Return a task with the parts that its routine gives it.
 
     Args:
         task: The task. Without a routine it is returned as it is.
@@ -96,7 +99,10 @@ def _problems(parameters: Mapping[str, RoutineParameter], given: Mapping[str, Js
 
 
 def _is_like(value: JsonValue, usual: JsonValue) -> bool:
-    """Return whether a value has the type of the usual one; whole numbers and others are one type."""
+    """Return whether a value has the type of the usual one.
+
+    Whole numbers and others are one type.
+    """
     numbers = {int, float}
     return type(value) is type(usual) or {type(value), type(usual)} == numbers
 

@@ -1,4 +1,7 @@
-"""Write the steps of one agent: references in place of values, and loops in place of repeated steps."""
+"""Write the steps of one agent, with references and loops.
+
+References replace values, and loops replace repeated steps.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ class _Item:
         return self._places.get(key_of(value), [])
 
     def is_used(self, values: set[str], texts: list[str]) -> bool:
-        """Return whether a step may have been made for the item, by its values and texts."""
+        """Return whether a step has values or texts of the item."""
         return not values.isdisjoint(self._places) or any(text in part for part in texts for text in self._texts)
 
     def template(self, text: str, written: Callable[[str], str]) -> str:
@@ -77,7 +80,7 @@ class _Item:
 
 @dataclass
 class _Repeat:
-    """One run of a step: the only one, or that for one item of a list."""
+    """One run of a step: the only one, or an item's."""
 
     draft: StepDraft
     numbers: dict[int, int]
@@ -117,7 +120,7 @@ class StepsWriter:
     def entries(
         self, followed: FollowedPart = _NOTHING_FOLLOWED, kept: Sequence[JournaledStep] = ()
     ) -> tuple[RoutineStep | RoutineLoop, ...]:
-        """Return all steps and loops, after those that stay as they are written."""
+        """Return all steps and loops, the followed ones first."""
         entries: list[RoutineStep | RoutineLoop] = list(followed.entries)
         start, self._numbers = followed.among(kept)
         self._count, self._literals = followed.size, followed.literals
@@ -204,7 +207,10 @@ class StepsWriter:
         return self._items[id(items)]
 
     def _distances(self, items: list[JsonValue]) -> dict[int, list[int]]:
-        """Return the steps that may have been made for the first item, by their distance to one for the second."""
+        """Return the steps that may be the first item's.
+
+        They are grouped by their distance to a step of the second item.
+        """
         if id(items) not in self._uses:
             pair = [_Item(item) for item in items[:2]]
             uses = [[index for index, step in enumerate(self._values) if item.is_used(*step)] for item in pair]
@@ -215,7 +221,10 @@ class StepsWriter:
         return self._uses[id(items)]
 
     def _sizes(self, start: int, count: int) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of steps for one item, and for the last one, with which the steps repeat in form."""
+        """Yield the sizes with which the steps repeat in form.
+
+        A size is the number of steps for one item, and for the last one.
+        """
         most = len(self._drafts) - start
         for size in range(1, (most - 1) // (count - 1) + 1):
             whole = size * (count - 1)
@@ -289,7 +298,7 @@ def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
 
 
 class _Values:
-    """Writes the values of a step, once for all items of a list."""
+    """Writes a step's values, once for all items of a list."""
 
     def __init__(self, repeats: list[_Repeat], writer: StepsWriter) -> None:
         self._repeats = repeats
@@ -330,7 +339,7 @@ class _Values:
         return controls[0].model_copy(update=texts)
 
     def write(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None = None) -> JsonValue:
-        """Write one value: a reference that holds for all items, or the value itself.
+        """Write a value, as a reference common to all items if possible.
 
         Raises:
             _DiffersError: If the values differ, and no reference is common to them.
@@ -375,7 +384,10 @@ class _Values:
         return common
 
     def _named(self, reference: str, value: Any) -> str:
-        """Return a reference; a control that is named by it is added to those of the step."""
+        """Return a reference.
+
+        A control that it names is added to those of the step.
+        """
         if not reference.startswith(_BY_NAME):
             return reference
         observation = self._repeats[0].draft.observation
@@ -403,12 +415,15 @@ class _Values:
 
 
 def _values_of(draft: StepDraft) -> tuple[set[str], list[str]]:
-    """Return the keys of all values of a step's actions, and all texts, those of its controls included."""
+    """Return the keys of the values in a step, and its texts.
+
+    The texts include those of its controls.
+    """
     values = [value for action in draft.actions for _, value in parts("", action.arguments)]
     texts = [text for control in draft.controls for text in (control.name, control.place)]
     return {key_of(value) for value in values}, [*(value for value in values if isinstance(value, str)), *texts]
 
 
 def _source(reference: str) -> str:
-    """Return the result that a reference leads into, without the place in it."""
+    """Return the result that a reference leads into."""
     return ".".join(reference.split(".")[: 4 if reference.startswith("steps.") else 2])

@@ -1,4 +1,4 @@
-"""Compare the actions of a routine with the tools that are there now."""
+"""Compare the actions of a routine with the present tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def tool_problems(routine: Routine, schemas_of: Schemas) -> Iterator[str]:
-    """Yield the actions that no tool takes, with their places in the routine.
+    """Yield the actions that no tool takes, with their places.
 
     The routine may be older than the tools: an argument may have another name or form by now.
     """

@@ -1,4 +1,4 @@
-"""Tests of routines: the places of their steps, and the values of their parameters."""
+"""Routines: the places of steps, and the values of parameters."""
 
 from __future__ import annotations
 

@@ -137,7 +137,10 @@ def test_routine_without_model_and_person_fails_with_the_reason(start):
 
 
 class Form(MemoryServer):
-    """A window whose second field comes late: after so many looks, or when it is completed."""
+    """A window whose second field comes late.
+
+    It comes after some looks, or when the window is completed.
+    """
 
     looks_before = 1_000
 

@@ -1,4 +1,4 @@
-"""Parts of a task that a routine leaves out, and tasks that no routine can be made of."""
+"""Parts of tasks, and whole tasks, that are not recorded."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_task_with_a_target_has_no_host(saved):
 
 
 class Desk(Server):
-    """Applications that a HostAgent starts, and a page that can be read, or torn in vain."""
+    """Applications to start, and a page to read or tear."""
 
     name = "desk"
     settles = False

@@ -1,4 +1,4 @@
-"""Repairs of the recorded examples: a step that misses is recorded as it was before."""
+"""Repairs of the examples record a missed step as before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def broken(routine: Routine, part: str, number: int) -> Routine:
 
 
 def compared(routine: Routine) -> Any:
-    """Return the parts of a routine that a repair with the same answers has again."""
+    """Return the parts of a routine that an equal repair keeps."""
     lists = {"host": routine.host} | {str(n): subtask.steps for n, subtask in enumerate(routine.subtasks)}
     steps = {name: steps_of(*entries) for name, entries in lists.items()}
     assert all(RecordedControl(**GONE) not in step.controls for part in steps.values() for step in part)

@@ -1,4 +1,4 @@
-"""Routines are written to files and read again; invalid files are refused with the place."""
+"""Files of routines are written and read; invalid ones are refused."""
 
 from __future__ import annotations
 
