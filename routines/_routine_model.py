@@ -10,6 +10,8 @@ from callboard.routines._follower import RoutineFollower
 from callboard.routines._routine_file import load_routine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from callboard.config import Settings
     from callboard.models import ModelRequest
 
@@ -28,9 +30,9 @@ class RoutineModel(Model):
         answer = self._follower.answer(request, has_model=False)
         return answer if isinstance(answer, ModelAnswer) else None
 
-    def routine_waits(self, request: ModelRequest) -> bool:
+    def routine_waits(self, request: Callable[[], ModelRequest]) -> bool:
         """Return whether only the guard of the next step does not hold."""
-        return self._follower.waits(request)
+        return self._follower.waits(request())
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Refuse to answer: the routine has no step here.

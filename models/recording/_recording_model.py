@@ -120,7 +120,7 @@ class RecordingModel(Model):
         """Return the answer of the other model's routine, which is not recorded."""
         return self._model.routine_answer(request)
 
-    def routine_waits(self, request: ModelRequest) -> bool:
+    def routine_waits(self, request: Callable[[], ModelRequest]) -> bool:
         """Return whether the other model's routine needs another screen."""
         return self._model.routine_waits(request)
 
