@@ -29,17 +29,9 @@ def load_routine(path: Path) -> Routine:
         RoutineError: If the file can't be read, is too large, or is no valid routine; the message has the places in it.
     """
     try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            msg = f"{path}: has {size:,} bytes; a routine has at most {MOST_BYTES:,}"
-            raise RoutineError(msg)
-        content = load_yaml(path, aliases=False)
-    except OSError as error:
-        msg = f"{path}: can't be read: {error.strerror}"
-        raise RoutineError(msg) from error
+        content = load_yaml(path, aliases=False, most_bytes=MOST_BYTES)
     except YamlError as error:
-        msg = f"{path}: {error}"
-        raise RoutineError(msg) from None
+        raise RoutineError(str(error)) from None
     if not isinstance(content, dict):
         form = "is empty" if content is None else f"holds {form_of(content)}"
         msg = f"{path}: {form}, not a mapping of keys to values: `callboard routine save` writes a routine"

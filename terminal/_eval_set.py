@@ -284,10 +284,8 @@ def _read(file: Path) -> EvalSet:
     """Read a set; each mistake is one line."""
     try:
         content = load_yaml(file)
-    except OSError as error:
-        fail(f"{file}: can't be read: {error.strerror}")
     except YamlError as error:
-        fail(f"{file}: {error}")
+        fail(str(error))
     if not isinstance(content, dict) or "tasks" not in content:
         fail(f"{file}: is no eval set: it has no `tasks`; see: callboard docs eval")
     try:

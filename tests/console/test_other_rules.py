@@ -66,13 +66,14 @@ def test_arguments_that_were_cut_are_not_guessed(ruled):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[", "the rules are no YAML"),
+        ("[", "the text of the rules: is not valid YAML: "),
+        ("[{tool: a, tool: b}]", "the text of the rules: the key 'tool' appears twice"),
         ("[{verdict: maybe}]", "the rules can't be read: 0.verdict"),
         ("{a: 1}", "the rules can't be read"),
-        ("!!python/object:os.system x", "the rules are no YAML"),
-        ("2001-99-99", "the rules are no YAML"),
-        ("!!timestamp x", "the rules are no YAML"),
-        ("[" * 20_000, "the rules are no YAML"),
+        ("!!python/object:os.system x", "the text of the rules: is not valid YAML: "),
+        ("2001-99-99", "the text of the rules: is not valid YAML: "),
+        ("!!timestamp x", "the text of the rules: is not valid YAML: "),
+        ("[" * 20_000, "the text of the rules: is not valid YAML: "),
         ("x" * 60_000, "the rules have more than 50,000 characters"),
     ],
 )

@@ -192,7 +192,7 @@ def test_references_and_escaped_texts_are_accepted(file):
 def test_a_file_that_is_too_large_or_missing_is_refused(file):
     with pytest.raises(RoutineError, match="can't be read: No such file"):
         load_routine(file)
-    assert refusal(file, "#" * (MOST_BYTES + 1)) == "has 1,000,001 bytes; a routine has at most 1,000,000"
+    assert refusal(file, "#" * (MOST_BYTES + 1)) == "has 1,000,001 bytes, and at most 1,000,000 are possible"
 
 
 def test_the_number_of_problems_in_an_error_is_limited(file):
