@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
+from callboard.messages import RoutineError
 from callboard.routines._origins import parts
 
 if TYPE_CHECKING:
@@ -70,6 +72,28 @@ def _arguments(task: JournaledTask) -> Iterator[str]:
         for step in run.steps:
             for action, _ in step.calls:
                 yield from (value for _, value in parts("", action.arguments) if isinstance(value, str))
+
+
+def answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
+    """Make a parameter of each answer of a person.
+
+    Raises:
+        RoutineError: If an answer is in no later argument: then it decided on the work in a way that nothing shows.
+    """
+    arguments = set(_arguments(task))
+    answers: dict[str, str] = {}
+    for question, answer in task.answers:
+        if answer in {*given.values(), *answers.values()}:
+            continue
+        if answer not in arguments:
+            msg = (
+                f"the task {task.task.id} asked a person {question!r}, and the answer {answer!r} is in no argument of "
+                "an action: a routine could not ask again. Run the task with the answer in its request first"
+            )
+            raise RoutineError(msg)
+        names = ("answer" if number == 1 else f"answer{number}" for number in itertools.count(1))
+        answers[next(name for name in names if name not in {*given, *answers})] = answer
+    return answers
 
 
 def proposed_parameters(task: JournaledTask, request: str, taken: Mapping[str, str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -26,10 +25,10 @@ from callboard.messages import (
 from callboard.routines._expected import expected_of
 from callboard.routines._followed_part import FollowedPart
 from callboard.routines._journaled_task import journaled_task
-from callboard.routines._origins import Origins, key_of, parts
+from callboard.routines._origins import Origins, key_of
 from callboard.routines._own_references import OwnReferences
 from callboard.routines._parameter_values import ParameterValues
-from callboard.routines._proposed_parameters import documents_in, proposed_parameters
+from callboard.routines._proposed_parameters import answered, documents_in, proposed_parameters
 from callboard.routines._recording_remarks import remarks_on
 from callboard.routines._screen import dialogs_of, window_of
 from callboard.routines._step_draft import StepDraft
@@ -77,35 +76,6 @@ def record(rows: Iterable[Row], *, name: str, parameters: Mapping[str, str] | No
     documents = documents_in(task, given)
     values = {**given, **asked, **documents}
     return RoutineRecorder(task, values, name).recording(set(given), documents, asked)
-
-
-def answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
-    """Make a parameter of each answer of a person.
-
-    Raises:
-        RoutineError: If an answer is in no later argument: then it decided on the work in a way that nothing shows.
-    """
-    arguments = {
-        value
-        for run in task.runs
-        for step in run.steps
-        for action, _ in step.calls
-        for _, value in parts("", action.arguments)
-        if isinstance(value, str)
-    }
-    answers: dict[str, str] = {}
-    for question, answer in task.answers:
-        if answer in {*given.values(), *answers.values()}:
-            continue
-        if answer not in arguments:
-            msg = (
-                f"the task {task.task.id} asked a person {question!r}, and the answer {answer!r} is in no argument of "
-                "an action: a routine could not ask again. Run the task with the answer in its request first"
-            )
-            raise RoutineError(msg)
-        names = ("answer" if number == 1 else f"answer{number}" for number in itertools.count(1))
-        answers[next(name for name in names if name not in {*given, *answers})] = answer
-    return answers
 
 
 class RoutineRecorder:

@@ -13,9 +13,9 @@ from callboard.models import resolve
 from callboard.routines._followed_part import FollowedPart, followed_part
 from callboard.routines._follower import RoutineFollower, outcome_of
 from callboard.routines._journaled_task import journaled_task
-from callboard.routines._proposed_parameters import documents_in
+from callboard.routines._proposed_parameters import answered, documents_in
 from callboard.routines._readable_yaml import dump
-from callboard.routines._recording import RoutineRecorder, answered
+from callboard.routines._recording import RoutineRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
