@@ -239,7 +239,7 @@ class RoutineMiss(DocumentedFields, Value):
         return f"step {self.step}: expected {self.expected}; found {self.found}"
 
 
-class WrittenStep(NamedTuple):
+class StepPlace(NamedTuple):
     """A step at its place in a routine."""
 
     place: str
@@ -286,7 +286,7 @@ class Routine(DocumentedFields, Value):
         """Return the given values of parameters, and the other usual ones."""
         return {**{name: parameter.value for name, parameter in self.parameters.items()}, **given}
 
-    def placed_steps(self) -> Iterator[WrittenStep]:
+    def placed_steps(self) -> Iterator[StepPlace]:
         """Yield all steps, the HostAgent's first; those of loops once."""
         agents = [("host", AgentKind.HOST.value, self.host)]
         agents += [(f"subtasks.{number}.steps", part.kind, part.steps) for number, part in enumerate(self.subtasks, 1)]
@@ -294,7 +294,7 @@ class Routine(DocumentedFields, Value):
             for number, entry in enumerate(entries, 1):
                 loop = f"{place}.{number}.steps" if isinstance(entry, RoutineLoop) else ""
                 for inner, step in enumerate(steps_of(entry), 1):
-                    yield WrittenStep(f"{loop}.{inner}" if loop else f"{place}.{number}", kind, step)
+                    yield StepPlace(f"{loop}.{inner}" if loop else f"{place}.{number}", kind, step)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
