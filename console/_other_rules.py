@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from callboard.actors.commands import Facts, matches
 from callboard.config import DEFAULT_RULES, Verdict, YamlError, parse_yaml, text
-from callboard.messages import CallboardError, Effect, EventName, Hazard, PolicyRule, plain_problems
+from callboard.messages import CallboardError, Effect, EventName, Hazard, PolicyRule, keys_of, plain_problems
 from callboard.models import ToolInfo
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def rules_in(rules: str) -> tuple[PolicyRule, ...]:
             content = content["policy"]
         return _RULES.validate_python(content)
     except ValidationError as error:
-        problems = "; ".join(plain_problems(error.errors()[:3]))
+        problems = "; ".join(plain_problems(error.errors()[:3], keys_of(PolicyRule)))
         raise UnreadableRulesError(text("rules_unreadable", problems=problems)) from error
     except YamlError as error:
         raise UnreadableRulesError(text("rules_not_yaml", problem=error)) from error
