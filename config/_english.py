@@ -106,7 +106,7 @@ ENGLISH: Mapping[str, str | tuple[str, ...]] = MappingProxyType(
         "arguments_not_recorded": "{reason}: the record has only the beginning of the arguments",
         "rules_too_long": "the rules have more than {most:,} characters",
         "rules_unreadable": "the rules can't be read: {problems}",
-        "rules_not_yaml": "the rules are no YAML: {problem}",
+        "rules_not_yaml": "the text of the rules: {problem}",
         # Machines, and changes of a task
         "machine_of": "The states of {agent}",
         "present": "present state",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 from pydantic import BaseModel
 
-from callboard.messages import SettingsError, did_you_mean, plain_problems
+from callboard.messages import SettingsError, did_you_mean, keys_of, plain_problems
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -160,16 +160,5 @@ def check_environment(model: type[BaseSettings]) -> None:
 
 def _known_keys(path: Sequence[object], settings: type[BaseSettings]) -> list[str]:
     """List the known keys at a place, as a file has them."""
-    model: type[BaseModel] | None = settings
-    for part in path:
-        if model is None:
-            return []
-        field = model.model_fields.get(SPELLINGS.get(str(part), str(part)))
-        model = next(iter(_models_in(field.annotation)), None) if field is not None else model
-    return [_SHOWN.get(key, key) for key in model.model_fields] if model else []
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
+    keys = keys_of(settings)([*(SPELLINGS.get(str(part), part) for part in path), ""])
+    return [_SHOWN.get(key, key) for key in keys]

@@ -57,12 +57,8 @@ class Language:
         """
         try:
             translation = load_yaml(path)
-        except OSError as error:
-            msg = f"{path}: can't be read: {error.strerror}"
-            raise SettingsError(msg) from error
         except YamlError as error:
-            msg = f"{path}: {error}"
-            raise SettingsError(msg) from error
+            raise SettingsError(str(error)) from error
         if not isinstance(translation, dict):
             msg = f"{path}: is no mapping of names to texts"
             raise SettingsError(msg)

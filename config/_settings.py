@@ -350,12 +350,8 @@ def _named(settings: Settings) -> Iterator[tuple[str, str]]:
 def _check_readable(file: Path) -> None:
     try:
         content = load_yaml(file)
-    except OSError as error:
-        msg = f"{file}: can't be read: {error.strerror}"
-        raise SettingsError(msg) from error
     except YamlError as error:
-        msg = f"{file}: {error}"
-        raise SettingsError(msg) from None
+        raise SettingsError(str(error)) from None
     if content is None:
         return
     if not isinstance(content, dict):

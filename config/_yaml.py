@@ -5,6 +5,7 @@ Settings, tasks and scripts are read in the same way, and duplicate keys are err
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 _MOST_PARTS = 1_000_000
 
 
+_TYPES = {"bool": "true or false", "float": "a number", "int": "a whole number", "timestamp": "a date"}
+"""The types of scalars, by the last part of their tags."""
+
+
 class YamlError(Exception):
-    """A file is invalid.
+    """A file can't be read, or is invalid.
 
     The message gives the position, but no value, since it may be a secret.
     """
@@ -26,8 +31,22 @@ class YamlError(Exception):
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader, with a check for duplicate keys.
 
-    Without it, the last of two equal keys would silently be used.
+    Without it, the last of two equal keys would silently be used. Values that are none of their type have a line, too.
     """
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - as PyYAML's
+        """Build a value.
+
+        Raises:
+            YamlError: If it is none of its type, such as a date in a 13th month.
+        """
+        try:
+            return super().construct_object(node, deep)
+        except (AttributeError, LookupError, ValueError):  # as PyYAML's parsers of scalars fail
+            form = _TYPES.get(node.tag.rpartition(":")[2], "another type")
+            line = node.start_mark.line + 1
+            msg = f"is not valid YAML: the value in line {line} reads as {form}, but is not: put it in quotes"
+            raise YamlError(msg) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:  # noqa: FBT001, FBT002 - as PyYAML's
         """Build a mapping.
@@ -36,9 +55,11 @@ class _Loader(yaml.SafeLoader):
             YamlError: If it has a duplicate key.
         """
         lines: dict[object, int] = {}
-        for key, _ in node.value:
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 name, line = self.construct_object(key), key.start_mark.line + 1
+                if not isinstance(name, Hashable):
+                    break  # PyYAML refuses it
                 if name in lines:
                     msg = f"the key {key.value!r} appears twice, in lines {lines[name]} and {line}: merge them"
                     raise YamlError(msg)
@@ -63,22 +84,31 @@ class _PlainLoader(_Loader):
         return node
 
 
-def load_yaml(file: Path, *, aliases: bool = True) -> Any:
+def load_yaml(file: Path, *, aliases: bool = True, most_bytes: int | None = None) -> Any:
     """Read a YAML file.
 
     Args:
         file: The file.
         aliases: Whether a part may be repeated by an alias.
+        most_bytes: Its largest size; None for any.
 
     Raises:
-        OSError: If it can't be read.
-        YamlError: If it is not valid YAML, has a duplicate key, or an alias that is not allowed.
+        YamlError: If it can't be read, is too large, is not valid YAML, has a duplicate key, or an alias that is not
+            allowed. The message begins with the file.
     """
     try:
-        return parse_yaml(file.read_text(encoding="utf-8"), aliases=aliases)
+        size = file.stat().st_size
+        if most_bytes is None or size <= most_bytes:
+            return parse_yaml(file.read_text(encoding="utf-8"), aliases=aliases)
+        reason = f"has {size:,} bytes, and at most {most_bytes:,} are possible"
+    except OSError as error:
+        reason = f"can't be read: {error.strerror}"
     except UnicodeDecodeError as error:
-        msg = f"is not UTF-8 text (byte {error.start + 1}): save it as UTF-8"
-        raise YamlError(msg) from None
+        reason = f"is not UTF-8 text (byte {error.start + 1}): save it as UTF-8"
+    except YamlError as error:
+        reason = str(error)
+    msg = f"{file}: {reason}"
+    raise YamlError(msg)
 
 
 def parse_yaml(text: str, *, aliases: bool = True) -> Any:
@@ -95,13 +125,11 @@ def parse_yaml(text: str, *, aliases: bool = True) -> Any:
         position = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
         msg = f"is not valid YAML: {error.problem or error.context}{position}"
         raise YamlError(msg) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        why = (
-            "it has a character that YAML does not allow"
-            if isinstance(error, yaml.YAMLError)
-            else "it is nested too deeply"
-        )
-        msg = f"is not valid YAML: {why}"
+    except (yaml.YAMLError, OverflowError, ValueError):  # the last ones of an escaped character that does not exist
+        msg = "is not valid YAML: it has a character that YAML does not allow"
+        raise YamlError(msg) from None
+    except RecursionError:
+        msg = "is not valid YAML: it is nested too deeply"
         raise YamlError(msg) from None
     return content
 

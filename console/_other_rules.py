@@ -9,12 +9,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from callboard.actors.commands import Facts, matches
-from callboard.config import DEFAULT_RULES, Verdict, text
-from callboard.messages import CallboardError, Effect, EventName, Hazard, PolicyRule, plain_problems
+from callboard.config import DEFAULT_RULES, Verdict, YamlError, parse_yaml, text
+from callboard.messages import CallboardError, Effect, EventName, Hazard, PolicyRule, keys_of, plain_problems
 from callboard.models import ToolInfo
 
 if TYPE_CHECKING:
@@ -61,19 +60,14 @@ def rules_in(rules: str) -> tuple[PolicyRule, ...]:
     if len(rules) > MOST_CHARACTERS:
         raise UnreadableRulesError(text("rules_too_long", most=MOST_CHARACTERS))
     try:
-        content = yaml.safe_load(rules)
+        content = parse_yaml(rules)
         if isinstance(content, dict) and content.keys() == {"policy"}:
             content = content["policy"]
         return _RULES.validate_python(content)
     except ValidationError as error:
-        problems = "; ".join(plain_problems(error.errors()[:3]))
+        problems = "; ".join(plain_problems(error.errors()[:3], keys_of(PolicyRule)))
         raise UnreadableRulesError(text("rules_unreadable", problems=problems)) from error
-    except (
-        yaml.YAMLError,
-        AttributeError,
-        RecursionError,
-        ValueError,
-    ) as error:  # the last ones for a bad date or number
+    except YamlError as error:
         raise UnreadableRulesError(text("rules_not_yaml", problem=error)) from error
 
 

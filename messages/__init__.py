@@ -156,6 +156,7 @@ from callboard.messages._routine import (
     RoutineParameter,
     RoutineStep,
     RoutineSubtask,
+    steps_of,
 )
 from callboard.messages._status import (
     CrashedAgent,
@@ -219,7 +220,7 @@ from callboard.messages._texts import (
     reason_of,
     visible,
 )
-from callboard.messages._validation_errors import form_of, plain_problems
+from callboard.messages._validation_errors import form_of, keys_of, plain_problems
 
 __all__ = [
     "ANY_MACHINE",
@@ -423,6 +424,7 @@ __all__ = [
     "found_in",
     "has_order",
     "is_of_task",
+    "keys_of",
     "largest_pattern",
     "maker",
     "new_task_id",
@@ -439,6 +441,7 @@ __all__ = [
     "read_events",
     "reason_of",
     "shown",
+    "steps_of",
     "subtask_ended",
     "visible",
     "with_phases",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import Discriminator, Field, JsonValue, StringConstraints, Tag, model_validator
 
 from callboard.messages._agent_status import AgentStatus
-from callboard.messages._base import AnySequence, KindName, Seconds, Value
+from callboard.messages._base import AgentKind, AnySequence, KindName, Seconds, Value
 from callboard.messages._command import Hazard
 from callboard.messages._documented_fields import DocumentedFields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 ParameterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,39}$")]
 """The name of a routine's parameter: letters, digits and ``_ -``, at most 40; it does not begin with a digit."""
@@ -166,8 +169,30 @@ class RoutineLoop(DocumentedFields, Value):
         return self
 
 
-RoutineSteps = Annotated[tuple[RoutineStep | RoutineLoop, ...], AnySequence]
+_STEP, _LOOP = "union[RoutineStep]", "union[RoutineLoop]"
+"""The tags of entries, in the form by which `plain_problems` knows a part of a union."""
+
+
+def _tag_of(entry: object) -> str:
+    """Tell a loop from a step.
+
+    Only the errors of the one that is meant are reported then.
+    """
+    is_loop = "each" in entry if isinstance(entry, dict) else isinstance(entry, RoutineLoop)
+    return _LOOP if is_loop else _STEP
+
+
+RoutineEntry = Annotated[
+    Annotated[RoutineStep, Tag(_STEP)] | Annotated[RoutineLoop, Tag(_LOOP)], Discriminator(_tag_of)
+]
+"""A step, or a loop over steps."""
+RoutineSteps = Annotated[tuple[RoutineEntry, ...], AnySequence]
 """The steps of an agent, in order."""
+
+
+def steps_of(*entries: RoutineStep | RoutineLoop) -> tuple[RoutineStep, ...]:
+    """Return the steps as they are written, those of loops once."""
+    return tuple([step for entry in entries for step in (entry.steps if isinstance(entry, RoutineLoop) else (entry,))])
 
 
 class RoutineSubtask(DocumentedFields, Value):
@@ -214,6 +239,16 @@ class RoutineMiss(DocumentedFields, Value):
         return f"step {self.step}: expected {self.expected}; found {self.found}"
 
 
+class StepPlace(NamedTuple):
+    """A step at its place in a routine."""
+
+    place: str
+    """Its place in words, such as `subtasks.1.steps.3`; `host.2.steps.1` is the first step of a loop."""
+    kind: str
+    """The kind of its agent."""
+    step: RoutineStep
+
+
 class Routine(DocumentedFields, Value):
     """Recorded work, which a person can read and edit."""
 
@@ -242,6 +277,25 @@ class Routine(DocumentedFields, Value):
         content = self.model_dump_json(exclude_defaults=True, exclude={"proposal_for"})
         return hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
 
+    @property
+    def assigned(self) -> list[int]:
+        """The numbers of the subtasks in the order of their hand-over."""
+        return [part.subtask for step in steps_of(*self.host) for part in step.assign]
+
+    def values(self, given: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the given values of parameters, and the other usual ones."""
+        return {**{name: parameter.value for name, parameter in self.parameters.items()}, **given}
+
+    def placed_steps(self) -> Iterator[StepPlace]:
+        """Yield all steps, the HostAgent's first; those of loops once."""
+        agents = [("host", AgentKind.HOST.value, self.host)]
+        agents += [(f"subtasks.{number}.steps", part.kind, part.steps) for number, part in enumerate(self.subtasks, 1)]
+        for place, kind, entries in agents:
+            for number, entry in enumerate(entries, 1):
+                loop = f"{place}.{number}.steps" if isinstance(entry, RoutineLoop) else ""
+                for inner, step in enumerate(steps_of(entry), 1):
+                    yield StepPlace(f"{loop}.{inner}" if loop else f"{place}.{number}", kind, step)
+
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         for name in self.parameters:
@@ -254,11 +308,11 @@ class Routine(DocumentedFields, Value):
         if not self.host and len(self.subtasks) != 1:
             msg = f"host is empty: the steps that hand over the {len(self.subtasks)} subtasks are missing"
             raise ValueError(msg)
-        loops = (entry for entry in self.host if isinstance(entry, RoutineLoop))
-        if any(step.assign for loop in loops for step in loop.steps):
+        loops = [entry for entry in self.host if isinstance(entry, RoutineLoop)]
+        if any(step.assign for step in steps_of(*loops)):
             msg = "host hands over a subtask in a loop: write one step for each subtask"
             raise ValueError(msg)
-        assigned = [part.subtask for step in self.host if isinstance(step, RoutineStep) for part in step.assign]
+        assigned = self.assigned
         unknown = next((number for number in assigned if number > len(self.subtasks)), None)
         if unknown is not None:
             msg = f"host hands over subtask {unknown}, but there are {len(self.subtasks)} subtasks"
@@ -279,8 +333,7 @@ def _check_end(place: str, entries: tuple[RoutineStep | RoutineLoop, ...]) -> No
         ValueError: If a step that ends it is in a loop, or is not the last one.
     """
     for number, entry in enumerate(entries, 1):
-        steps = entry.steps if isinstance(entry, RoutineLoop) else (entry,)
-        end = next((step.status for step in steps if step.status in _ENDS), None)
+        end = next((step.status for step in steps_of(entry) if step.status in _ENDS), None)
         if end is None:
             continue
         problem = "is not the last step: those after it would be left out" if number < len(entries) else ""

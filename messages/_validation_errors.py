@@ -9,6 +9,8 @@ import datetime as dt
 import re
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from callboard.messages._texts import did_you_mean
 
 if TYPE_CHECKING:
@@ -49,11 +51,12 @@ _BOUNDS = {
     "missing": "is missing",
     "json_invalid": "is not valid JSON: {error}",
 }
+_NO_JSON = "must be text, a number, true or false, a list or a mapping"
 _LONGEST_PATTERN = 60
 """The most characters of a pattern that helps a person."""
 _OF_UNION = re.compile(
     r"(?:constrained-|function-|literal\[|tuple\[|list\[|dict\[|lax-or-strict\[|json-or-python\[|is-instance\[|union\[).*"
-    r"|str|int|float|bool"
+    r"|str|int|float|bool|list|dict"
 )
 """The parts of an error's place that name a possible type of the value, and no key."""
 _PREFIXES = ("Value error, ", "Assertion failed, ")
@@ -64,26 +67,60 @@ def plain_problems(problems: Iterable[Any], keys: Callable[[Sequence[Any]], Sequ
 
     Args:
         problems: The items of `ValidationError.errors()`. Values are not shown, since they may be secrets.
-        keys: Lists the known keys at the place of an unknown one.
+        keys: Lists the known keys at the place of an unknown one; `keys_of` makes it of a model.
     """
     reasons: dict[str, list[str]] = {}
-    for problem in problems:
-        loc = [part for part in problem["loc"] if not (isinstance(part, str) and _OF_UNION.fullmatch(part))]
+    located = [(_without_types(problem["loc"]), problem) for problem in problems]
+    around = {tuple(loc[:size]) for loc, _ in located for size in range(len(loc))}
+    for loc, problem in located:
+        kind = problem["type"]
+        if tuple(loc) in around and (kind == "too_short" or kind.endswith("_type")):
+            continue  # the problems are in its entries, which are not counted or have the form of another type
         if loc[-1:] == [_KEY] and isinstance(problem["input"], str):
             place, reason = loc[:-1], f"the key {_reason(problem)}"
         elif loc[-1:] == [_KEY]:
             place, reason = loc[:-2], f"the key {_key(problem['input'])}{_reason(problem)}"
-        elif problem["type"] == "invalid_key":
+        elif kind == "invalid_key":
             key = problem["input"]
             place, reason = loc[:-1], f"the key {_key(key)}must be text{_advice('text', key)}"
-        elif problem["type"] == "extra_forbidden":
-            known = keys(loc)
+        elif kind == "extra_forbidden":
+            known = keys(problem["loc"])
             hint = did_you_mean(str(loc[-1]), known, f"known: {', '.join(known)}" if known else "")
             place, reason = loc, f"unknown key{hint}"
         else:
             place, reason = loc, _reason(problem)
         reasons.setdefault(".".join(map(str, place)), []).append(reason)
     return [": ".join(filter(None, (place, _either(texts)))) for place, texts in reasons.items()]
+
+
+def keys_of(model: type[BaseModel]) -> Callable[[Sequence[Any]], list[str]]:
+    """Return a function that lists the known keys at a place."""
+
+    def keys(loc: Sequence[Any]) -> list[str]:
+        models = [model]
+        for part in loc[:-1]:
+            if isinstance(part, str) and _OF_UNION.fullmatch(part):
+                models = [other for other in models if other.__name__ in part] or models
+                continue
+            fields = [other.model_fields.get(str(part)) for other in models]
+            annotations = [field.annotation for field in fields if field is not None]
+            models = (
+                [inner for annotation in annotations for inner in _models_in(annotation)] if annotations else models
+            )
+        return [field.alias or name for other in models for name, field in other.model_fields.items()]
+
+    return keys
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
+
+
+def _without_types(loc: Sequence[Any]) -> list[Any]:
+    """Leave out the parts of a place that name possible types."""
+    return [part for part in loc if not (isinstance(part, str) and _OF_UNION.fullmatch(part))]
 
 
 def _either(reasons: Sequence[str]) -> str:
@@ -130,6 +167,9 @@ def _reason(problem: Any) -> str:
     if kind == "string_pattern_mismatch":
         pattern = context["pattern"]
         return "has the wrong form" + (f": it must match {pattern}" if len(pattern) <= _LONGEST_PATTERN else "")
+    if kind == "invalid-json-value":
+        value = problem["input"]
+        return _reason({**problem, "type": "string_type"}) if isinstance(value, dt.date) else _NO_JSON
     if kind in _BOUNDS:
         numbers = {name: f"{bound:,g}" if isinstance(bound, float) else bound for name, bound in context.items()}
         return _BOUNDS[kind].format_map(numbers)

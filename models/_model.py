@@ -237,10 +237,10 @@ class Model(ABC):
         """
         return None
 
-    def routine_waits(self, request: ModelRequest) -> bool:
+    def routine_waits(self, request: Callable[[], ModelRequest]) -> bool:
         """Return whether a routine's next step needs another screen.
 
-        It may still appear. Must be fast.
+        It may still appear. Must be fast. `request` builds the request, which only a routine needs.
         """
         return False
 

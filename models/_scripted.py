@@ -65,11 +65,8 @@ class ScriptedModel(Model):
         """
         try:
             content = load_yaml(path)
-        except OSError as error:
-            msg = f"the script {path} can't be read: {error.strerror}"
-            raise ScriptError(msg) from error
         except YamlError as error:
-            msg = f"the script {path}: {error}"
+            msg = f"the script {error}"
             raise ScriptError(msg) from None
         return cls(content if content is not None else {}, str(path))
 

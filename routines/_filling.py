@@ -1,11 +1,14 @@
-"""The steps of a routine in the order in which they run, and the values that its references stand for."""
+"""The steps of a routine in the order in which they run.
+
+Also the values that references to their results stand for.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import RoutineLoop
+from callboard.messages import RoutineLoop, steps_of
 from callboard.models import look_up, results_tree
 
 if TYPE_CHECKING:
@@ -49,10 +52,9 @@ def placed_step(
     """
     before, number = 0, 0
     for entry in entries:
+        body, items, last = steps_of(entry), [None], 1
         if isinstance(entry, RoutineLoop):
-            body, items, last = entry.steps, _items(entry, tree), entry.last or len(entry.steps)
-        else:
-            body, items, last = (entry,), [None], 1
+            items, last = _items(entry, tree), entry.last or len(body)
         length = (len(items) - 1) * len(body) + last if items else 0
         steps_before = min(length, place - before - 1)
         for offset in range(len(body)):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import AgentStatus, RoutineLoop, RoutineStep
+from callboard.messages import AgentStatus, steps_of
 from callboard.routines._filling import placed_step
 from callboard.routines._origins import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from callboard.messages import RoutineLoop, RoutineStep
     from callboard.routines._journaled_task import JournaledRun, JournaledStep
 
 
@@ -26,13 +27,13 @@ class FollowedPart:
     @property
     def size(self) -> int:
         """The number of steps in the list."""
-        return sum(map(_size, self.entries))
+        return len(steps_of(*self.entries))
 
     @property
     def literals(self) -> set[str]:
         """The texts that they have as they are, in place of references."""
-        steps = (step for entry in self.entries for step in _steps(entry))
-        values = (value for step in steps for action in step.actions for _, value in parts("", action.arguments))
+        actions = (action for step in steps_of(*self.entries) for action in step.actions)
+        values = (value for action in actions for _, value in parts("", action.arguments))
         return {value for value in values if isinstance(value, str) and "${" not in value}
 
     def among(self, kept: Sequence[JournaledStep]) -> tuple[int, dict[int, int]]:
@@ -64,7 +65,7 @@ def followed_part(
     kept: list[RoutineStep | RoutineLoop] = []
     size = 0
     for entry in entries:
-        steps = _steps(entry)
+        steps = steps_of(entry)
         ends = any(step.status == AgentStatus.FINISH for step in steps)
         if size + len(steps) >= missed or ends or not all(map(fits, steps)):
             break
@@ -73,11 +74,3 @@ def followed_part(
     results = {step.record.decision.routine_step: [result for _, result in step.calls] for step in run.steps}
     placed = (placed_step(kept, place, {**tree, "steps": {}}, results) for place in results if place)
     return FollowedPart(tuple(kept), {step.place: step.number for step in placed if step is not None})
-
-
-def _steps(entry: RoutineStep | RoutineLoop) -> tuple[RoutineStep, ...]:
-    return entry.steps if isinstance(entry, RoutineLoop) else (entry,)
-
-
-def _size(entry: RoutineStep | RoutineLoop) -> int:
-    return len(_steps(entry))

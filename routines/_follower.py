@@ -1,4 +1,7 @@
-"""Repeat a routine: its next answer while the guards hold, and the reason once one does not."""
+"""Repeat a routine while its guards hold.
+
+It gives the next answer, or the reason why the routine is left.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,11 @@ from callboard.models import ModelAnswer, resolve
 from callboard.routines._control_guard import held_controls
 from callboard.routines._expected import check_result, expected_of
 from callboard.routines._filling import PlacedStep, placed_step
+from callboard.routines._routine_progress import STOP, LeftError, RoutineProgress
 from callboard.routines._screen import folders_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -36,13 +40,10 @@ if TYPE_CHECKING:
         RoutineAction,
         RoutineLoop,
         RoutineSubtask,
-        StepRecord,
         SubtaskResult,
     )
     from callboard.models import ModelRequest
 
-AGAIN, DONE, STOP = "try again", "it is done, go on", "stop"
-"""The answers of a person who is asked about a step that can't be repeated."""
 _CONTROL = re.compile(r"\$\{controls\.(\d+)\.")
 _MOST_TARGETS = 10
 _LONGEST = 150
@@ -50,83 +51,6 @@ _LONGEST = 150
 
 
 _answer = functools.partial(ModelAnswer, cost=0.0, must_succeed=False, omission="", replayed=True)
-
-
-class _LeftError(Exception):
-    """The routine is left at a step."""
-
-    def __init__(
-        self, number: int, expected: str, found: str, *, place: int = 0, is_over: bool = False, by_guard: bool = False
-    ) -> None:
-        """Create it.
-
-        Args:
-            number: The number of the step in the list.
-            expected: The recorded fact.
-            found: The present one.
-            place: The place of the step if it was done; 0 for the next step, which was not.
-            is_over: Whether there are no more steps, though the work is not over.
-            by_guard: Whether the guard of the next step does not hold.
-        """
-        self.miss = RoutineMiss(step=number, expected=expected, found=found)
-        self.place = place
-        self.is_over = is_over
-        self.by_guard = by_guard
-
-
-@dataclass(frozen=True)
-class _Progress:
-    """The steps of an agent so far."""
-
-    records: Sequence[StepRecord]
-    replies: Sequence[str]
-    """A person's answers to the question with which the last step ended; empty without any."""
-
-    @property
-    def asked(self) -> bool:
-        """Whether the last step asked a person."""
-        return bool(self.records) and self.records[-1].decision.status == AgentStatus.PENDING
-
-    @property
-    def reply(self) -> str:
-        """A person's choice of those that the last step offered; empty without one."""
-        questions = self.records[-1].decision.questions if self.asked else ()
-        offered = {choice for question in questions for choice in question.choices} - {STOP}
-        return next((reply for reply in self.replies if reply in offered), "")
-
-    @property
-    def place(self) -> int:
-        """The place of the next step."""
-        if self.asked:
-            return self.records[-1].decision.routine_step + (self.reply == DONE)
-        return 1 + max((record.decision.routine_step for record in self.records), default=0)
-
-    def open_end(self) -> str:
-        """Say why the work is not over after the last step."""
-        refused = [check.name for record in self.records[-1:] for check in record.failed_checks]
-        if refused:
-            return f"a check that does not hold: {refused[0]}"
-        return "the agent asked once more"
-
-    @functools.cached_property
-    def results(self) -> dict[int, list[CommandResult]]:
-        """The results of the steps by place, those after an approval included; of a repeated step, the latest."""
-        results: dict[int, list[CommandResult]] = {}
-        for record in self.records:
-            place = record.decision.routine_step
-            if record.resumed:
-                results.setdefault(place, []).extend(record.results)
-            elif record.decision.status != AgentStatus.PENDING:
-                results[place] = [*record.results]
-        return results
-
-    def choices(self, error: _LeftError, once: Collection[str]) -> list[str]:
-        """List the answers that a person has: no action that must not be repeated is done twice."""
-        done = [record for record in self.records if record.decision.routine_step == error.place]
-        ran = {result.tool for result in self.results.get(error.place, ()) if result.status != ResultStatus.SKIPPED}
-        assigns = any(record.decision.status == AgentStatus.ASSIGN for record in done)
-        again = [] if assigns or not ran.isdisjoint(once) else [AGAIN]
-        return [*again, *([] if error.is_over else [DONE]), STOP]
 
 
 @dataclass(frozen=True)
@@ -140,12 +64,6 @@ class RoutineFollower:
     parameters: Mapping[str, JsonValue] = field(default_factory=dict)
     strict: bool = False
     """Whether a miss fails the task, in place of asking a model or a person."""
-
-    @functools.cached_property
-    def _assigned(self) -> list[int]:
-        """The places of the subtasks in the order in which the HostAgent hands them over."""
-        steps = (step for step in self.routine.host if isinstance(step, RoutineStep))
-        return [part.subtask - 1 for step in steps for part in step.assign]
 
     @property
     def name(self) -> str:
@@ -166,7 +84,7 @@ class RoutineFollower:
             return None
         try:
             return self._next_answer(request, progress)
-        except _LeftError as error:
+        except LeftError as error:
             if has_model and not self.strict:
                 return error.miss
             return self._without_model(request, progress, error)
@@ -181,11 +99,11 @@ class RoutineFollower:
             return False
         try:
             self._next_answer(request, progress)
-        except _LeftError as error:
+        except LeftError as error:
             return error.by_guard
         return False
 
-    def _progress(self, request: ModelRequest) -> _Progress | None:
+    def _progress(self, request: ModelRequest) -> RoutineProgress | None:
         """Return the steps so far; None if a model has taken over.
 
         It may do later steps in its own way.
@@ -193,20 +111,20 @@ class RoutineFollower:
         records = request.memory[len(request.memory) - request.step + 1 :]
         if any(not record.decision.routine_step for record in records):
             return None
-        return _Progress(records, request.replies)
+        return RoutineProgress(records, request.replies)
 
-    def _next_answer(self, request: ModelRequest, progress: _Progress) -> ModelAnswer:
+    def _next_answer(self, request: ModelRequest, progress: RoutineProgress) -> ModelAnswer:
         tree = self._tree(request)
         placed = self._placed(request, progress, tree)
         if progress.asked and not progress.reply:
-            raise _LeftError(placed.number, "a person's word to go on", "; ".join(progress.replies) or "none")
+            raise LeftError(placed.number, "a person's word to go on", "; ".join(progress.replies) or "none")
         content = self._content(request, placed, tree)
         if request.reasons:  # after the guard: else they may be those against a model's answer
-            raise _LeftError(placed.number, "an answer that can be used", request.reasons[-1])
+            raise LeftError(placed.number, "an answer that can be used", request.reasons[-1])
         return _answer(content=content, routine_step=placed.place)
 
-    def _placed(self, request: ModelRequest, progress: _Progress, tree: dict[str, Any]) -> PlacedStep:
-        """Return the next step, after a look at the results of the one before."""
+    def _placed(self, request: ModelRequest, progress: RoutineProgress, tree: dict[str, Any]) -> PlacedStep:
+        """Check the results of the last step, and return the next one."""
         steps, place, number = self._steps(request), progress.place, 0
         try:
             before = None if place == 1 else placed_step(steps, place - 1, tree, progress.results)
@@ -218,14 +136,14 @@ class RoutineFollower:
                     self._check_subtasks(before, request)
             placed = placed_step(steps, place, tree, progress.results)
         except LookupError as error:
-            raise _LeftError(number + 1, "the results of earlier steps", str(error.args[0])) from error
+            raise LeftError(number + 1, "the results of earlier steps", str(error.args[0])) from error
         if placed is None:
             found = progress.open_end()
-            raise _LeftError(number + 1, "the work to be over", found, place=place - 1, is_over=True)
+            raise LeftError(number + 1, "the work to be over", found, place=place - 1, is_over=True)
         return placed
 
     def _check_subtasks(self, placed: PlacedStep, request: ModelRequest) -> None:
-        """Leave the routine if a subtask that a step handed over did not finish."""
+        """Leave the routine if an assigned subtask did not finish."""
         for part in placed.step.assign:
             results = [
                 done for done in request.subtasks if self.index_of(done.number, done.request) == part.subtask - 1
@@ -234,7 +152,7 @@ class RoutineFollower:
                 why = "; ".join(cause.reason for cause in results[-1].causes[:1])
                 found = f"it {results[-1].outcome.value.replace('_', ' ')}{why and f': {why}'}"
                 expected = f"that subtask {part.subtask} finishes"
-                raise _LeftError(placed.number, expected, found, place=placed.place)
+                raise LeftError(placed.number, expected, found, place=placed.place)
 
     def _steps(self, request: ModelRequest) -> Sequence[RoutineStep | RoutineLoop]:
         """Return the steps of the agent that asks."""
@@ -244,28 +162,34 @@ class RoutineFollower:
         subtask = None if index is None else self.routine.subtasks[index]
         target = "" if request.target is None else request.target.id
         if subtask is None or self._known_target(subtask) not in {None, target}:
-            raise _LeftError(1, "a subtask of the routine", f"{request.request!r} on {target!r}")
+            raise LeftError(1, "a subtask of the routine", f"{request.request!r} on {target!r}")
         return _with_checked_end(subtask.steps)
 
     def _known_target(self, subtask: RoutineSubtask) -> str | None:
-        """Return the target of a subtask; None if only the HostAgent's results name it."""
+        """Return the target of a subtask.
+
+        None if only the HostAgent's results name it.
+        """
         try:
             return str(resolve(subtask.target, self.parameters))
         except LookupError:
             return None
 
     def index_of(self, number: int, request: str) -> int | None:
-        """Return the place of a subtask in the routine: by its number among the assigned ones, else by its request."""
+        """Return the place of a subtask in the routine, from 0.
+
+        It is found by its number among the assigned ones, else by its request.
+        """
         requests = [resolve(subtask.request, self.parameters) for subtask in self.routine.subtasks]
         if not self.routine.host:
             return 0  # the only one, whose request may be the caller's own
-        index = self._assigned[number - 1] if number <= len(self._assigned) else None
-        if index is not None and requests[index] == request:
-            return index
+        for subtask in self.routine.assigned[number - 1 : number]:
+            if requests[subtask - 1] == request:
+                return subtask - 1
         return requests.index(request) if requests.count(request) == 1 else None
 
     def _tree(self, request: ModelRequest) -> dict[str, Any]:
-        """Return the values that references stand for, but for those of a step."""
+        """Return the values that references stand for, without a step's own."""
         indices = [(self.index_of(done.number, done.request), done) for done in request.subtasks]
         subtasks = {str(index + 1): outcome_of(done) for index, done in indices if index is not None}
         return {**self.parameters, "subtasks": subtasks, "steps": {}, "window": folders_of(request.observation)}
@@ -274,7 +198,7 @@ class RoutineFollower:
         """Return the answer, once the guard of the step holds."""
         step, number = placed.step, placed.number
         if step.status not in request.statuses:
-            raise _LeftError(number, f"the status {step.status}", f"only {', '.join(request.statuses)}")
+            raise LeftError(number, f"the status {step.status}", f"only {', '.join(request.statuses)}")
         tree |= {} if placed.item is None else {"item": placed.item}
         try:
             once = {tool.name for tool in request.tools if tool.effect is Effect.ONCE}
@@ -294,9 +218,9 @@ class RoutineFollower:
                 **({} if step.result is None else {"Result": resolve(step.result, tree)}),
             }
         except RoutineMissError as error:
-            raise _LeftError(number, error.expected, error.found, by_guard=True) from error
+            raise LeftError(number, error.expected, error.found, by_guard=True) from error
         except LookupError as error:
-            raise _LeftError(number, "the results of earlier steps", str(error.args[0])) from error
+            raise LeftError(number, "the results of earlier steps", str(error.args[0])) from error
 
     def _assignments(self, request: ModelRequest, placed: PlacedStep, tree: Mapping[str, Any]) -> dict[str, Any]:
         """Return the part of a HostAgent's answer that hands over subtasks."""
@@ -307,14 +231,14 @@ class RoutineFollower:
             offered = [each.id for each in request.observation.targets if agent_kind(each.address) == subtask.kind]
             if target not in offered:
                 there = ", ".join(offered[:_MOST_TARGETS]) or "none"
-                raise _LeftError(placed.number, f"the {subtask.kind} target {target!r}", there)
+                raise LeftError(placed.number, f"the {subtask.kind} target {target!r}", there)
             words = {"Current Sub-Task": resolve(subtask.request, self.parameters), "ControlText": target}
             subtasks.append({**words, "After": list(part.after), "AfterAny": list(part.after_any)})
         if len(subtasks) == 1:
             return {key: subtasks[0][key] for key in ("Current Sub-Task", "ControlText")}
         return {"Sub-Tasks": subtasks, "StopAtFailure": placed.step.stops_group} if subtasks else {}
 
-    def _without_model(self, request: ModelRequest, progress: _Progress, error: _LeftError) -> ModelAnswer:
+    def _without_model(self, request: ModelRequest, progress: RoutineProgress, error: LeftError) -> ModelAnswer:
         """Ask a person about a miss, or fail."""
         miss = error.miss
         of = f" of subtask {number_of(request.run_id)}" if self.routine.host and not request.is_host else ""
@@ -334,19 +258,19 @@ class RoutineFollower:
         return _answer(content=content, routine_step=error.place or progress.place, routine_miss=miss)
 
 
-def _check_look(placed: PlacedStep, progress: _Progress, request: ModelRequest) -> None:
-    """Leave the routine if the surface looks as before a step that altered it."""
+def _check_look(placed: PlacedStep, progress: RoutineProgress, request: ModelRequest) -> None:
+    """Leave the routine if a step left the view unaltered."""
     records = [record for record in progress.records if record.decision.routine_step == placed.place]
     dry = any(result.status is ResultStatus.DRY_RUN for result in progress.results.get(placed.place, ()))
     if placed.step.alters and records and not dry:
         if records[-1].observation.fingerprint != request.observation.fingerprint:
             return
         expected = f"that {' and '.join(action.tool for action in placed.step.actions)} changes the view"
-        raise _LeftError(placed.number, expected, "the same view", place=placed.place, by_guard=True)
+        raise LeftError(placed.number, expected, "the same view", place=placed.place, by_guard=True)
 
 
 def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:
-    """Leave the routine if the results of a step have another form than the recorded ones."""
+    """Leave the routine if a result has not the recorded form."""
     for number, action in enumerate(placed.step.actions):
         result = results[number] if number < len(results) else None
         expected = f"the recorded form of the result of {action.tool}"
@@ -356,7 +280,7 @@ def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None
             else check_result(action.expect or expected_of(result), result)
         )
         if difference:
-            raise _LeftError(placed.number, expected, difference, place=placed.place)
+            raise LeftError(placed.number, expected, difference, place=placed.place)
 
 
 def outcome_of(done: SubtaskResult) -> dict[str, Any]:
@@ -381,7 +305,10 @@ def _with_values(step: RoutineStep, tree: Mapping[str, Any]) -> RoutineStep:
 
 
 def _with_checked_end(entries: Sequence[RoutineStep | RoutineLoop]) -> Sequence[RoutineStep | RoutineLoop]:
-    """Put the actions of the last step into one before it, so that their results are looked at before the end."""
+    """Put the actions of the last step into one before it.
+
+    Their results are then checked before the end.
+    """
     last = entries[-1]
     if not isinstance(last, RoutineStep) or last.status != AgentStatus.FINISH or not last.actions:
         return entries

@@ -1,4 +1,4 @@
-"""The work of a finished task, as its journal has it, without failed parts."""
+"""The work of a finished task in its journal, without failed parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data of the recorded run that a routine would repeat as it is."""
+"""Data of the recorded run that a routine would repeat unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OldData(NamedTuple):
 
 
 def old_data(tail: str, value: JsonValue, knows: Callable[[str | int | float], bool]) -> Iterator[OldData]:
-    """Yield the lists of a written value that are, for the most part, known data instead of references.
+    """Yield the lists of a written value that are mostly known data.
 
     They are lists of lists or of objects, since names of columns are also known, and are none.
 
@@ -61,7 +61,10 @@ def leaves(value: JsonValue) -> Iterator[str | int | float]:
 
 
 def data_key(value: str | float) -> str:
-    """Return a text that is equal for a number in any notation, and for a text in any case; empty for short ones."""
+    """Return a key that is equal for equal data.
+
+    It does not depend on the notation of a number or the case of a text. It is empty for short ones.
+    """
     text = f"{value:.15g}" if isinstance(value, int | float) else value.strip()
     text = re.sub(r"\D", "", text) if _NUMBER.fullmatch(text) else text.casefold()
     return text if len(text) > _SHORTEST else ""

@@ -75,12 +75,12 @@ class Origins:
             )
 
     def add_screen(self, step: int, observation: Observation) -> None:
-        """Add the names of controls, and their texts, that were seen before a step."""
+        """Add the names and texts of the controls before a step."""
         for control in observation.controls:
             self._read(step - 1, [control.name, *control.detail.values()])
 
     def knows(self, value: str | float, before: int) -> bool:
-        """Return whether a text or a number was read before a step, in any notation."""
+        """Return whether a value was read before a step, in any notation."""
         return self._first.get(data_key(value), before) < before
 
     def _read(self, step: int, value: JsonValue) -> None:
@@ -104,7 +104,10 @@ class Origins:
         self._lists[:0] = lists
 
     def of(self, value: JsonValue, visible: frozenset[int]) -> list[Origin]:
-        """List the places of a value, nearest first; of subtasks only the visible ones."""
+        """List the places of a value, nearest first.
+
+        Of subtasks, only the visible ones count.
+        """
         if is_trivial(value):
             return []
         return [
@@ -112,7 +115,7 @@ class Origins:
         ]
 
     def lists(self, before: int, visible: frozenset[int]) -> list[tuple[Origin, list[JsonValue]]]:
-        """List the lists with several items that a step may refer to, nearest first."""
+        """List the lists of several items before a step, nearest first."""
         return [
             (origin, items)
             for origin, items in self._lists
@@ -121,19 +124,25 @@ class Origins:
 
 
 def is_trivial(value: JsonValue) -> bool:
-    """Return whether a value says too little to be a reference: lone numbers, and short texts."""
+    """Return whether a value is equal to others by chance.
+
+    Lone numbers and short texts are, and become no references.
+    """
     if isinstance(value, str):
         return len(value) < SHORTEST
     return not value if isinstance(value, list | dict) else True
 
 
 def key_of(value: Any) -> str:
-    """Return a text that is equal for equal values of the same types."""
+    """Return a key that is equal for equal values of one type."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def parts(tail: str, value: JsonValue, depth: int = 0) -> Iterator[tuple[str, JsonValue]]:
-    """Yield a value and its parts, each with its place as the end of a reference."""
+    """Yield a value and its parts, each with its place.
+
+    The place is the end of a reference.
+    """
     yield tail, value
     if depth == _DEEPEST:
         return

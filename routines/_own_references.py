@@ -37,7 +37,7 @@ _SUBTASK = re.compile(r"subtasks\.(\d+)\.output((?:\..+)?)")
 
 
 class OwnReferences:
-    """The references that a model wrote into its answer, with the numbers of the routine."""
+    """The references in a model's answer, with the numbers of the routine."""
 
     def __init__(
         self, run: JournaledRun, kept: list[JournaledStep], index: int, new_numbers: Mapping[int, int]
@@ -70,7 +70,7 @@ class OwnReferences:
         return {key: origin for key, origin in found.items() if origin is not None}
 
     def _origin(self, written: JsonValue, value: JsonValue) -> Origin | None:
-        """Return the place that a text refers to, if the value is there."""
+        """Return the place that a text names, if the value is there."""
         if not isinstance(written, str) or not written.strip().startswith("${"):
             return None
         path = written.strip()[2:-1]
@@ -92,7 +92,7 @@ class OwnReferences:
 
 
 def _at(value: JsonValue, tail: str) -> str:
-    """Return the key of a part of a result; empty if there is none."""
+    """Return the key of a result's part; empty without one."""
     try:
         return key_of(look_up(f"value{tail}", {"value": value}))
     except LookupError:

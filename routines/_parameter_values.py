@@ -33,7 +33,7 @@ class ParameterValues:
         return "" if name is None else f"${{{name}}}"
 
     def inside(self, text: str) -> str:
-        """Replace the values in a text, and escape what would read as a reference."""
+        """Replace the values in a text, and escape its other references."""
         if self._any is None:
             return escaped(text)
         end, written = 0, []
@@ -54,5 +54,5 @@ class ParameterValues:
 
 
 def escaped(text: str) -> str:
-    """Escape a text that would read as a reference, except for the name of a secret."""
+    """Escape the references in a text, but for names of secrets."""
     return _PLAIN.sub("$${", text)

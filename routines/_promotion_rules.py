@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import AgentKind, RoutineLoop
+from callboard.messages import RoutineLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from callboard.messages import Routine, RoutineAction, RoutineStep
 
@@ -92,10 +92,8 @@ class _Facts:
             facts.targets[subtask.kind, subtask.target] = None
             facts._add_secrets(subtask.kind, "the request", subtask.request)
             facts._add_literals(f"subtasks.{number}.request", subtask.request)
-            for place, step in _steps(subtask.steps):
-                facts._add_step(subtask.kind, f"subtasks.{number}.steps.{place}", step)
-        for place, step in _steps(routine.host):
-            facts._add_step(AgentKind.HOST.value, f"host.{place}", step)
+        for place, kind, step in routine.placed_steps():
+            facts._add_step(kind, place, step)
         return facts
 
     def _add_step(self, kind: str, place: str, step: RoutineStep) -> None:
@@ -151,11 +149,6 @@ def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{place}.{number}", part)
     else:
         yield place, value
-
-
-def _steps(entries: Iterable[RoutineStep | RoutineLoop]) -> Iterator[tuple[int, RoutineStep]]:
-    steps = (step for entry in entries for step in (entry.steps if isinstance(entry, RoutineLoop) else (entry,)))
-    return enumerate(steps, 1)
 
 
 def _added(new: dict[Any, None], old: dict[Any, None]) -> list[Any]:

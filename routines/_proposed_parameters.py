@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
+from callboard.messages import RoutineError
 from callboard.routines._origins import parts
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _FORMS = {
 
 
 def documents_in(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
-    """Name the documents that existed before the task and are used in it."""
+    """Name the documents of a task that existed before it."""
     names = _names_of_documents(task)
     taken = {value: name for name, value in given.items()}
     documents: dict[str, str] = {}
@@ -72,8 +74,33 @@ def _arguments(task: JournaledTask) -> Iterator[str]:
                 yield from (value for _, value in parts("", action.arguments) if isinstance(value, str))
 
 
+def answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
+    """Make a parameter of each answer of a person.
+
+    Raises:
+        RoutineError: If an answer is in no later argument: then it decided on the work in a way that nothing shows.
+    """
+    arguments = set(_arguments(task))
+    answers: dict[str, str] = {}
+    for question, answer in task.answers:
+        if answer in {*given.values(), *answers.values()}:
+            continue
+        if answer not in arguments:
+            msg = (
+                f"the task {task.task.id} asked a person {question!r}, and the answer {answer!r} is in no argument of "
+                "an action: a routine could not ask again. Run the task with the answer in its request first"
+            )
+            raise RoutineError(msg)
+        names = ("answer" if number == 1 else f"answer{number}" for number in itertools.count(1))
+        answers[next(name for name in names if name not in {*given, *answers})] = answer
+    return answers
+
+
 def proposed_parameters(task: JournaledTask, request: str, taken: Mapping[str, str]) -> dict[str, str]:
-    """Propose the values of the request that occur in arguments, targets or checks."""
+    """Propose values of the request as parameters.
+
+    They also occur in an argument, a target or a check.
+    """
     checks = [value for check in task.task.all_checks for _, value in parts("", check.model_dump(mode="json"))]
     texts = [
         *_arguments(task),

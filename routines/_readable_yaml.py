@@ -35,7 +35,7 @@ class _Dumper(yaml.SafeDumper):
         return node
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
-        """Quote texts with separators of lines that PyYAML would read as another one."""
+        """Quote texts with line separators that PyYAML would change."""
         node = super().represent_str(data)
         node.style = '"' if _SEPARATORS.search(data) else None
         return node

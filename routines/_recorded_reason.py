@@ -1,4 +1,4 @@
-"""The recorded reason of a step, for people, without the data of others."""
+"""The recorded reason of a step, without data of others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _WORD = re.compile(r"\$\{[^}]*\}|[^\s\"'“”„«»`(),;:!?]+")
 
 
 def recorded_reason(thought: str, step: RoutineStep, observation: Observation, data: Collection[str]) -> str:
-    """Return a thought as one line, or nothing if it quotes a value that is not in the step."""
+    """Return a thought as one line.
+
+    It is empty if the thought quotes a value that is not in the step.
+    """
     line = one_line(thought, LONGEST)
     texts = "\n".join(_texts(step))
     quoted = {text for match in _QUOTED.finditer(line) for text in match.groups() if text}
@@ -45,7 +48,10 @@ def _has(text: str, name: str) -> bool:
 
 
 def _is_name(word: str) -> bool:
-    """Return whether a word may be a value: it has digits, capitals, or signs within it."""
+    """Return whether a word may be a value.
+
+    A value has digits, capitals, or signs within it.
+    """
     if word.startswith("${"):
         return False
     signs = any(character.isdigit() or character in "@_/." for character in word)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,14 +20,15 @@ from callboard.messages import (
     RoutineSubtask,
     TargetKind,
     agent_kind,
+    plain_problems,
 )
 from callboard.routines._expected import expected_of
 from callboard.routines._followed_part import FollowedPart
 from callboard.routines._journaled_task import journaled_task
-from callboard.routines._origins import Origins, key_of, parts
+from callboard.routines._origins import Origins, key_of
 from callboard.routines._own_references import OwnReferences
 from callboard.routines._parameter_values import ParameterValues
-from callboard.routines._proposed_parameters import documents_in, proposed_parameters
+from callboard.routines._proposed_parameters import answered, documents_in, proposed_parameters
 from callboard.routines._recording_remarks import remarks_on
 from callboard.routines._screen import dialogs_of, window_of
 from callboard.routines._step_draft import StepDraft
@@ -76,35 +76,6 @@ def record(rows: Iterable[Row], *, name: str, parameters: Mapping[str, str] | No
     documents = documents_in(task, given)
     values = {**given, **asked, **documents}
     return RoutineRecorder(task, values, name).recording(set(given), documents, asked)
-
-
-def answered(task: JournaledTask, given: Mapping[str, str]) -> dict[str, str]:
-    """Make a parameter of each answer of a person.
-
-    Raises:
-        RoutineError: If an answer is in no later argument: then it decided on the work in a way that nothing shows.
-    """
-    arguments = {
-        value
-        for run in task.runs
-        for step in run.steps
-        for action, _ in step.calls
-        for _, value in parts("", action.arguments)
-        if isinstance(value, str)
-    }
-    answers: dict[str, str] = {}
-    for question, answer in task.answers:
-        if answer in {*given.values(), *answers.values()}:
-            continue
-        if answer not in arguments:
-            msg = (
-                f"the task {task.task.id} asked a person {question!r}, and the answer {answer!r} is in no argument of "
-                "an action: a routine could not ask again. Run the task with the answer in its request first"
-            )
-            raise RoutineError(msg)
-        names = ("answer" if number == 1 else f"answer{number}" for number in itertools.count(1))
-        answers[next(name for name in names if name not in {*given, *answers})] = answer
-    return answers
 
 
 class RoutineRecorder:
@@ -189,7 +160,10 @@ class RoutineRecorder:
         )
 
     def _target(self, assign: Assign) -> str:
-        """Name the target of a subtask, also if it has another id in each run."""
+        """Name the target of a subtask.
+
+        A window that has another id in each run is named by the step that opened it.
+        """
         target = assign.target
         if target is None:
             msg = f"subtask {assign.number} of the task {assign.task_id} has no target in the journal"
@@ -223,7 +197,10 @@ class RoutineRecorder:
         return (*entries, RoutineStep(status=AgentStatus.FINISH.value, result=result))
 
     def _handed_over(self, result: JsonValue) -> str:
-        """Return the reference to the last subtask's output, if that is the result of the task; else empty."""
+        """Return the reference to the last subtask's output.
+
+        It is empty if the task has another result.
+        """
         done = self._task.subtasks[-1].result
         same = done is not None and result is not None and key_of(done.output) == key_of(result)
         return f"${{subtasks.{len(self._task.subtasks)}.output}}" if same else ""
@@ -334,10 +311,7 @@ def _validated(fields: Mapping[str, Any]) -> Routine:
     try:
         return Routine.model_validate(fields)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in problem["loc"] if part != "[key]")
-        reason = problem["msg"].removeprefix("Value error, ")
-        raise RoutineError(f"{place}: {reason}" if place else reason) from None
+        raise RoutineError("\n".join(plain_problems(error.errors(include_url=False)))) from None
 
 
 def _request_of(task: Task) -> str:
@@ -345,7 +319,7 @@ def _request_of(task: Task) -> str:
 
 
 def _application(step: JournaledStep, action: Action) -> str:
-    """Return the id of the application that an assignment started; empty without one."""
+    """Return the application that an assignment started; or empty."""
     values = {value for value in action.arguments.values() if isinstance(value, str)}
 
     def starts(target: Target) -> bool:
@@ -357,7 +331,7 @@ def _application(step: JournaledStep, action: Action) -> str:
 
 
 def _assignments(task: JournaledTask, host: JournaledRun) -> dict[int, list[int]]:
-    """Return the numbers of the subtasks that each ASSIGN handed over, by the identity of its step."""
+    """Return the subtasks of each ASSIGN, by the identity of its step."""
     numbers = sorted(run.assign.number for run in (*task.subtasks, *task.left_out))
     assigned: dict[int, list[int]] = {}
     for step in host.steps:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from callboard.messages import RoutineLoop
 from callboard.routines._origins import parts
 from callboard.routines._reference_check import REFERENCE
 
@@ -42,21 +41,10 @@ def remarks_on(routine: Routine, task: JournaledTask, unseen: list[str]) -> Iter
             yield f"{run.assign.address}: {count} left out"
     for place in unseen[:_MOST]:
         yield f"{place} acts on a control that it had not seen: its id stays as it is"
-    for place, step in _steps(routine):
+    for place, _, step in routine.placed_steps():
         yield from _of_step(place, step)
     yield from list(_quotes(routine, task))[:_MOST]
     yield from _of_task(task)
-
-
-def _steps(routine: Routine) -> Iterator[tuple[str, RoutineStep]]:
-    agents = [("host", routine.host)]
-    agents += [(f"subtasks.{number}.steps", subtask.steps) for number, subtask in enumerate(routine.subtasks, 1)]
-    for name, entries in agents:
-        for index, entry in enumerate(entries, 1):
-            if isinstance(entry, RoutineLoop):
-                yield from ((f"{name}.{index}.steps.{number}", step) for number, step in enumerate(entry.steps, 1))
-            else:
-                yield f"{name}.{index}", entry
 
 
 def _of_step(place: str, step: RoutineStep) -> Iterator[str]:
@@ -82,7 +70,10 @@ def _of_step(place: str, step: RoutineStep) -> Iterator[str]:
 
 
 def _rows_in(value: object) -> Iterator[tuple[str, str]]:
-    """Yield the items of lists that a text refers to, each as the list and the number."""
+    """Yield each item of a list that a text refers to.
+
+    It is the list and the number.
+    """
     for match in REFERENCE.finditer(value) if isinstance(value, str) else ():
         row = _ROW.match(match[1] or "")
         if row is not None:
@@ -90,7 +81,10 @@ def _rows_in(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _quotes(routine: Routine, task: JournaledTask) -> Iterator[str]:
-    """Yield the texts that quote data of this run within a longer text, where no reference replaces them."""
+    """Yield the texts that quote data of this run.
+
+    No reference replaces a value within a longer text.
+    """
     texts = dict(_literals(routine))
     own = {*texts.values(), *(str(parameter.value) for parameter in routine.parameters.values())}
     data = sorted({text for text in _data(task) if text not in own}, key=len, reverse=True)
@@ -101,9 +95,9 @@ def _quotes(routine: Routine, task: JournaledTask) -> Iterator[str]:
 
 
 def _literals(routine: Routine) -> Iterator[tuple[str, str]]:
-    """Yield the texts of arguments, results and checks with their places, without references."""
+    """Yield the texts in a routine with their places, without references."""
     values: list[tuple[str, JsonValue]] = []
-    for place, step in _steps(routine):
+    for place, _, step in routine.placed_steps():
         values += [
             (f"{place}.actions.{number}.arguments", action.arguments) for number, action in enumerate(step.actions)
         ]

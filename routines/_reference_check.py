@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import RoutineLoop, did_you_mean
+from callboard.messages import RoutineLoop, did_you_mean, steps_of
 from callboard.routines._screen import FOLDERS
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ _SECRET = re.compile(r"secret:[A-Za-z0-9_.-]{1,100}")
 
 
 def check_references(routine: Routine) -> Iterator[str]:
-    """Yield each reference that can't lead anywhere, with its place and the reason."""
+    """Yield each invalid reference, with its place and the reason."""
     alone = _Scope(routine.parameters, 0)
     yield from alone.problems("request", routine.request)
     yield from alone.problems("checks", [dict(check) for check in routine.checks], first=1)
-    opened = alone.at(sum(len(entry.steps) if isinstance(entry, RoutineLoop) else 1 for entry in routine.host), 0)
+    opened = alone.at(len(steps_of(*routine.host)), 0)
     yield from _of_steps("host", routine.host, _Scope(routine.parameters, len(routine.subtasks), in_step=True))
     for number, subtask in enumerate(routine.subtasks, 1):
         yield from opened.problems(f"subtasks.{number}.target", subtask.target)
@@ -84,7 +84,10 @@ class _Scope:
         return _Scope(self._parameters, self._subtasks, steps, controls, in_step=self._in_step, in_loop=in_loop)
 
     def problems(self, place: str, value: Any, first: int = 0) -> Iterator[str]:
-        """Yield the problems of all texts in a value; items of the value itself are counted from `first`."""
+        """Yield the problems of all texts in a value.
+
+        Items of the value itself are counted from `first`.
+        """
         if isinstance(value, str):
             for match in REFERENCE.finditer(value):
                 if match[1] is not None and (reason := self._reason(match[1])):

@@ -13,14 +13,12 @@ from callboard.models import resolve
 from callboard.routines._followed_part import FollowedPart, followed_part
 from callboard.routines._follower import RoutineFollower, outcome_of
 from callboard.routines._journaled_task import journaled_task
-from callboard.routines._proposed_parameters import documents_in
+from callboard.routines._proposed_parameters import answered, documents_in
 from callboard.routines._readable_yaml import dump
-from callboard.routines._recording import RoutineRecorder, answered
+from callboard.routines._recording import RoutineRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from pydantic import JsonValue
 
     from callboard.journal import Row
     from callboard.messages import RoutineStep, RoutineSubtask
@@ -104,8 +102,7 @@ class _Repair:
         self._task = task
         self._routine = routine
         self._journaled = journaled
-        defaults = {name: parameter.value for name, parameter in routine.parameters.items()}
-        self._values: dict[str, JsonValue] = {**defaults, **task.parameters}
+        self._values = routine.values(task.parameters)
         self._follower = RoutineFollower(routine, self._values)
         self._aligned = self._count_aligned()
 

@@ -10,12 +10,14 @@ from callboard.routines._follower import RoutineFollower
 from callboard.routines._routine_file import load_routine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from callboard.config import Settings
     from callboard.models import ModelRequest
 
 
 class RoutineModel(Model):
-    """A model that repeats a routine with the usual values of its parameters.
+    """A model that repeats a routine with its usual values.
 
     It has no model behind it: where a guard does not hold, a person is asked, or the work fails.
     """
@@ -28,9 +30,9 @@ class RoutineModel(Model):
         answer = self._follower.answer(request, has_model=False)
         return answer if isinstance(answer, ModelAnswer) else None
 
-    def routine_waits(self, request: ModelRequest) -> bool:
+    def routine_waits(self, request: Callable[[], ModelRequest]) -> bool:
         """Return whether only the guard of the next step does not hold."""
-        return self._follower.waits(request)
+        return self._follower.waits(request())
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Refuse to answer: the routine has no step here.
@@ -53,8 +55,9 @@ def routine_model(settings: Settings, file: str) -> RoutineModel:
         routine = load_routine(settings.path(file))
     except RoutineError as error:
         raise ScriptError(str(error)) from error
-    missing = [name for name, parameter in routine.parameters.items() if parameter.value is None]
+    values = routine.values({})
+    missing = [name for name, value in values.items() if value is None]
     if missing:
         msg = f"{file}: the parameter {missing[0]!r} has no usual value: write one, or submit a task with the routine"
         raise ScriptError(msg)
-    return RoutineModel(RoutineFollower(routine, {name: each.value for name, each in routine.parameters.items()}))
+    return RoutineModel(RoutineFollower(routine, values))

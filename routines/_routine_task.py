@@ -1,12 +1,15 @@
-"""Fill in a task that names a routine: its request, its target and its checks, with the values of this run."""
+"""Fill in a task that names a routine.
+
+It gets the routine's request, target and checks, with the values of this run.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from callboard.messages import Check, Routine, RoutineError, did_you_mean
+from callboard.messages import Check, Routine, RoutineError, did_you_mean, keys_of, plain_problems
 from callboard.models import resolve
 from callboard.routines._reference_check import check_references
 from callboard.routines._routine_file import load_routine
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def with_routine(task: Task, path_of: Callable[[str], Path]) -> Task:
-    """Return a task with its routine read, and with what the routine gives it.
+    """Return a task with the parts that its routine gives it.
 
     Args:
         task: The task. Without a routine it is returned as it is.
@@ -67,7 +70,7 @@ def _values(routine: Routine, given: Mapping[str, JsonValue]) -> dict[str, JsonV
         known = ", ".join(routine.parameters) or "none"
         msg = f"the routine {routine.routine}: {'; '.join(problems)}. Its parameters are: {known}"
         raise RoutineError(msg)
-    values = {name: parameter.value for name, parameter in routine.parameters.items()} | dict(given)
+    values = routine.values(given)
     for name in values:
         try:
             resolve(f"${{{name}}}", values)
@@ -96,7 +99,10 @@ def _problems(parameters: Mapping[str, RoutineParameter], given: Mapping[str, Js
 
 
 def _is_like(value: JsonValue, usual: JsonValue) -> bool:
-    """Return whether a value has the type of the usual one; whole numbers and others are one type."""
+    """Return whether a value has the type of the usual one.
+
+    Whole numbers and others are one type.
+    """
     numbers = {int, float}
     return type(value) is type(usual) or {type(value), type(usual)} == numbers
 
@@ -104,15 +110,13 @@ def _is_like(value: JsonValue, usual: JsonValue) -> bool:
 def _checks(routine: Routine, values: Mapping[str, JsonValue]) -> tuple[Check, ...]:
     checks: list[Check] = []
     for number, check in enumerate(routine.checks, 1):
-        place = f"the routine {routine.routine}: checks.{number}"
         try:
             checks.append(Check.model_validate(resolve(check, values)))
         except LookupError as error:
-            msg = f"{place}: {error.args[0]}"
+            msg = f"the routine {routine.routine}: checks.{number}: {error.args[0]}"
             raise RoutineError(msg) from None
         except ValidationError as error:
-            problem: Any = error.errors(include_url=False)[0]
-            where = ".".join(map(str, problem["loc"]))
-            msg = f"{place}{f'.{where}' if where else ''}: {problem['msg'].removeprefix('Value error, ')}"
-            raise RoutineError(msg) from None
+            problems = [{**problem, "loc": ("checks", number, *problem["loc"])} for problem in error.errors()]
+            lines = plain_problems(problems, keys_of(Check))
+            raise RoutineError("\n".join(f"the routine {routine.routine}: {line}" for line in lines)) from None
     return tuple(checks)

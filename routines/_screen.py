@@ -1,4 +1,4 @@
-"""Screen of a step: the window in front, the open dialogs, and the folders."""
+"""Screen of a step: window in front, open dialogs, and folders."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def window_of(observation: Observation, target: Target | None) -> str:
 
 
 def folders_of(observation: Observation) -> dict[str, str]:
-    """Return the folders in which a target works, by the names of the facts.
+    """Return the folders of a target, by the names of the facts.
 
     They are absolute, and other ones in other runs. The root of a file system is left out.
     """

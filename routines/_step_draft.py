@@ -68,7 +68,7 @@ class StepDraft:
 
     @property
     def alters(self) -> bool:
-        """Whether only another look of the surface shows that the step did something."""
+        """True if only the view of the surface shows an effect."""
         answers = [action.expect.members for action in self.actions if action.expect is not None]
         return self.looked_different and bool(answers) and not any(answers)
 
@@ -86,7 +86,10 @@ class StepDraft:
         own: dict[str, Origin],
         hazards: frozenset[Hazard] = frozenset(),
     ) -> bool:
-        """Add an action; return whether its control was seen, if it has one."""
+        """Add an action.
+
+        Return whether its control was seen, if it has one.
+        """
         arguments = dict(action.arguments)
         control, number = seen_control(self.observation, action), None
         if control is not None:
@@ -99,7 +102,7 @@ class StepDraft:
 
 
 def seen_control(observation: Observation, action: Action) -> Control | None:
-    """Return the control that an action acted on, as the model saw it."""
+    """Return the control of an action, as the model saw it."""
     if action.control is None:
         return None
     by_id = next((control for control in observation.controls if control.id == action.control.id), None)
@@ -107,7 +110,10 @@ def seen_control(observation: Observation, action: Action) -> Control | None:
 
 
 def position(controls: list[RecordedControl], control: RecordedControl) -> int:
-    """Return the place of a control in a list, at whose end it is added if it is not there."""
+    """Return the place of a control in a list.
+
+    A control that is not there is added at the end.
+    """
     if control not in controls:
         controls.append(control)
     return controls.index(control)

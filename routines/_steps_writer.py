@@ -1,99 +1,33 @@
-"""Write the steps of one agent: references in place of values, and loops in place of repeated steps."""
+"""Write the steps of one agent, with references and loops.
+
+References replace values, and loops replace repeated steps.
+"""
 
 from __future__ import annotations
 
-import functools
 import itertools
-import re
 from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from callboard.messages import RoutineAction, RoutineLoop, RoutineStep
-from callboard.routines._control_guard import recorded_control
+from callboard.messages import RoutineLoop, RoutineStep
 from callboard.routines._followed_part import FollowedPart
-from callboard.routines._old_data import old_data
-from callboard.routines._origins import Origin, is_trivial, key_of, parts
-from callboard.routines._recorded_reason import recorded_reason
-from callboard.routines._screen import folders_of
-from callboard.routines._step_draft import KnownReference, position
+from callboard.routines._origins import key_of, parts
+from callboard.routines._step_values import DiffersError, LoopItem, StepRepeat, ValueSources, WrittenStep, written_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pydantic import JsonValue
 
-    from callboard.messages import RecordedControl
     from callboard.routines._journaled_task import JournaledStep
     from callboard.routines._old_data import OldData
     from callboard.routines._origins import Origins
     from callboard.routines._parameter_values import ParameterValues
-    from callboard.routines._step_draft import ActionDraft, StepDraft
+    from callboard.routines._step_draft import StepDraft
 
 _MOST_LISTS = 1_000
 """The number of lists, the nearest first, whose items are looked for in steps."""
-_BY_NAME = "controls by name: "
-"""The beginning of a candidate that names a control of the step."""
-
 _NOTHING_FOLLOWED = FollowedPart()
-
-
-class _DiffersError(Exception):
-    """Steps differ in more than the items of a list."""
-
-
-class _Item:
-    """An item of a list, with the places of its values."""
-
-    def __init__(self, item: JsonValue) -> None:
-        self._places: dict[str, list[str]] = defaultdict(list)
-        texts: dict[str, str] = {}
-        for tail, value in parts("item", item):
-            self._places[key_of(value)].append(tail)
-            if isinstance(value, str) and len(value) > 1:
-                texts.setdefault(value, tail)
-        self._texts = texts
-        edges = [rf"(?<!\w){re.escape(text)}(?!\w)" for text in sorted(texts, key=len, reverse=True)]
-        self._any = re.compile("|".join(edges)) if edges else None
-
-    def references(self, value: JsonValue) -> list[str]:
-        """List the references to a value."""
-        return self._places.get(key_of(value), [])
-
-    def is_used(self, values: set[str], texts: list[str]) -> bool:
-        """Return whether a step may have been made for the item, by its values and texts."""
-        return not values.isdisjoint(self._places) or any(text in part for part in texts for text in self._texts)
-
-    def template(self, text: str, written: Callable[[str], str]) -> str:
-        """Replace the item's texts within another one, whose other parts are `written`."""
-        if self._any is None:
-            return written(text)
-        end, pieces = 0, []
-        for match in self._any.finditer(text):
-            pieces += [written(text[end : match.start()]), f"${{{self._texts[match[0]]}}}"]
-            end = match.end()
-        return "".join([*pieces, written(text[end:])])
-
-
-@dataclass
-class _Repeat:
-    """One run of a step: the only one, or that for one item of a list."""
-
-    draft: StepDraft
-    numbers: dict[int, int]
-    """The numbers in the routine of the steps that it may refer to, by their indexes."""
-    item: _Item | None = None
-
-
-@dataclass
-class _Written:
-    """A written step, and the facts that hold once it is kept."""
-
-    step: RoutineStep
-    literals: set[str] = field(default_factory=set)
-    varied: bool = False
-    """Whether a value comes from the items of a list."""
-    old_data: list[OldData] = field(default_factory=list)
 
 
 class StepsWriter:
@@ -101,13 +35,11 @@ class StepsWriter:
 
     def __init__(self, drafts: Sequence[StepDraft], origins: Origins, parameters: ParameterValues) -> None:
         self._drafts = drafts
-        self._origins = origins
-        self._parameters = parameters
+        self._sources = ValueSources(origins, parameters)
         self._numbers: dict[int, int] = {}
         self._count = 0
-        self._literals: set[str] = set()
         self._shapes = [draft.shape for draft in drafts]
-        self._items: dict[int, list[_Item]] = {}
+        self._items: dict[int, list[LoopItem]] = {}
         """The items of lists, by the identity of the list."""
         self._values = [_values_of(draft) for draft in drafts]
         self._uses: dict[int, dict[int, list[int]]] = {}
@@ -117,14 +49,14 @@ class StepsWriter:
     def entries(
         self, followed: FollowedPart = _NOTHING_FOLLOWED, kept: Sequence[JournaledStep] = ()
     ) -> tuple[RoutineStep | RoutineLoop, ...]:
-        """Return all steps and loops, after those that stay as they are written."""
+        """Return all steps and loops, the followed ones first."""
         entries: list[RoutineStep | RoutineLoop] = list(followed.entries)
         start, self._numbers = followed.among(kept)
-        self._count, self._literals = followed.size, followed.literals
+        self._count, self._sources.literals = followed.size, followed.literals
         while start < len(self._drafts):
             found = self._loop_at(start)
             if found is None:
-                written = [_step([_Repeat(self._drafts[start], self._numbers)], self)]
+                written = [written_step([StepRepeat(self._drafts[start], self._numbers)], self._sources)]
                 entries.append(written[0].step)
                 size = length = 1
             else:
@@ -132,7 +64,7 @@ class StepsWriter:
                 entries.append(loop)
                 size = len(written)
             for offset, step in enumerate(written, 1):
-                self._literals |= step.literals
+                self._sources.literals |= step.literals
                 place = f"{len(entries)}" if found is None else f"{len(entries)}.steps.{offset}"
                 self.old_data += [data._replace(tail=f"{place}.{data.tail}") for data in step.old_data]
             self._count += size
@@ -141,43 +73,14 @@ class StepsWriter:
             start += length
         return tuple(entries)
 
-    def candidates(self, value: JsonValue, key: str | None, repeat: _Repeat, own: Origin | None) -> Iterator[str]:
-        """Yield the references to a value, the best first, without ``${}``.
-
-        A text that the agent itself wrote before is its own also where a result repeats it. A control's name counts in
-        an argument that is called like the control's kind, and everywhere in a result, which has no `key`.
-        """
-        parameter = self._parameters.of(value)
-        if parameter:
-            yield parameter[2:-1]
-        if own is not None:
-            yield from self._numbered(own, repeat)
-        if repeat.item is not None:
-            yield from repeat.item.references(value)
-        if isinstance(value, str) and value in self._literals:
-            return
-        for origin in self._origins.of(value, repeat.draft.visible):
-            yield from self._numbered(origin, repeat)
-        if isinstance(value, str) and not is_trivial(value):
-            same = [control for control in repeat.draft.observation.controls if control.name == value]
-            if len(same) == 1 and (key is None or same[0].kind in {key, *key.split("_")}):
-                yield f"{_BY_NAME}{value}"
-
-    @staticmethod
-    def _numbered(origin: Origin, repeat: _Repeat) -> Iterator[str]:
-        if origin.subtask or origin.step < 0:
-            yield origin.path
-        elif origin.step in repeat.numbers and origin.step < repeat.draft.index:
-            yield f"steps.{repeat.numbers[origin.step]}.{origin.path}"
-
-    def _loop_at(self, start: int) -> tuple[RoutineLoop, list[_Written], int] | None:
+    def _loop_at(self, start: int) -> tuple[RoutineLoop, list[WrittenStep], int] | None:
         """Find the longest loop that begins with a step."""
-        best: tuple[RoutineLoop, list[_Written], int] | None = None
+        best: tuple[RoutineLoop, list[WrittenStep], int] | None = None
         sizes: dict[int, list[tuple[int, int]]] = {}
-        lists = self._origins.lists(start, self._drafts[start].visible)
+        lists = self._sources.origins.lists(start, self._drafts[start].visible)
         for origin, items in lists[:_MOST_LISTS]:
             distances = self._distances(items)
-            path = next(self._numbered(origin, _Repeat(self._drafts[start], self._numbers)), "")
+            path = next(self._sources.numbered(origin, StepRepeat(self._drafts[start], self._numbers)), "")
             count = len(items)
             if not path or not distances:
                 continue
@@ -191,22 +94,25 @@ class StepsWriter:
                     continue
                 try:
                     written = self._repeated(start, size, length, self._items_of(items))
-                except _DiffersError:
+                except DiffersError:
                     continue
                 if any(step.varied for step in written):
                     steps = tuple(step.step for step in written)
                     best = RoutineLoop(each=path, steps=steps, last=None if last == size else last), written, length
         return best
 
-    def _items_of(self, items: list[JsonValue]) -> list[_Item]:
+    def _items_of(self, items: list[JsonValue]) -> list[LoopItem]:
         if id(items) not in self._items:
-            self._items[id(items)] = [_Item(item) for item in items]
+            self._items[id(items)] = [LoopItem(item) for item in items]
         return self._items[id(items)]
 
     def _distances(self, items: list[JsonValue]) -> dict[int, list[int]]:
-        """Return the steps that may have been made for the first item, by their distance to one for the second."""
+        """Return the steps that may be the first item's.
+
+        They are grouped by their distance to a step of the second item.
+        """
         if id(items) not in self._uses:
-            pair = [_Item(item) for item in items[:2]]
+            pair = [LoopItem(item) for item in items[:2]]
             uses = [[index for index, step in enumerate(self._values) if item.is_used(*step)] for item in pair]
             distances: dict[int, list[int]] = defaultdict(list)
             for first, second in itertools.product(*uses):
@@ -215,7 +121,10 @@ class StepsWriter:
         return self._uses[id(items)]
 
     def _sizes(self, start: int, count: int) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of steps for one item, and for the last one, with which the steps repeat in form."""
+        """Yield the sizes with which the steps repeat in form.
+
+        A size is the number of steps for one item, and for the last one.
+        """
         most = len(self._drafts) - start
         for size in range(1, (most - 1) // (count - 1) + 1):
             whole = size * (count - 1)
@@ -226,11 +135,11 @@ class StepsWriter:
                     yield size, last
                     break
 
-    def _repeated(self, start: int, size: int, length: int, items: list[_Item]) -> list[_Written]:
+    def _repeated(self, start: int, size: int, length: int, items: list[LoopItem]) -> list[WrittenStep]:
         """Write the steps for one item.
 
         Raises:
-            _DiffersError: If those for the items differ in more.
+            DiffersError: If those for the items differ in more.
         """
         written = []
         for offset in range(size):
@@ -239,176 +148,16 @@ class StepsWriter:
                 first = start + number * size
                 if first + offset < start + length:
                     inner = {first + inner: self._count + 1 + inner for inner in range(offset)}
-                    repeats.append(_Repeat(self._drafts[first + offset], self._numbers | inner, item))
-            written.append(_step(repeats, self))
+                    repeats.append(StepRepeat(self._drafts[first + offset], self._numbers | inner, item))
+            written.append(written_step(repeats, self._sources))
         return written
-
-    @property
-    def origins(self) -> Origins:
-        """The earlier results that values may have come from."""
-        return self._origins
-
-    @property
-    def parameters(self) -> ParameterValues:
-        """The parameters of the recording."""
-        return self._parameters
-
-
-def _step(repeats: list[_Repeat], writer: StepsWriter) -> _Written:
-    """Write a step, once for all items of a list.
-
-    Raises:
-        _DiffersError: If the steps for the items differ in more.
-    """
-    draft = repeats[0].draft
-    values = _Values(repeats, writer)
-    actions = tuple(values.action(number, action) for number, action in enumerate(draft.actions))
-    result = None
-    if draft.result is not None:
-        results = [repeat.draft.result for repeat in repeats]
-        result = values.write(results, None, [repeat.draft.own_result for repeat in repeats])
-    step = RoutineStep(
-        status=draft.status,
-        window=writer.parameters.inside(draft.window),
-        dialogs=draft.dialogs,
-        controls=tuple(values.controls),
-        actions=actions,
-        alters=all(repeat.draft.alters for repeat in repeats),
-        assign=draft.assign,
-        stops_group=draft.stops_group,
-        result=result,
-    )
-    knows = functools.partial(writer.origins.knows, before=draft.index)
-    old = [
-        data for n, action in enumerate(actions) for data in old_data(f"actions.{n}.arguments", action.arguments, knows)
-    ]
-    old += old_data("result", result, knows)
-    reason = recorded_reason(writer.parameters.inside(draft.thought), step, draft.observation, writer.origins.texts)
-    step = step.model_copy(update={"why": reason}) if reason else step
-    return _Written(step, values.literals, values.varied, old)
-
-
-class _Values:
-    """Writes the values of a step, once for all items of a list."""
-
-    def __init__(self, repeats: list[_Repeat], writer: StepsWriter) -> None:
-        self._repeats = repeats
-        self._writer = writer
-        self.literals: set[str] = set()
-        self.varied = False
-        drafts = [repeat.draft for repeat in repeats]
-        folders, *others = [folders_of(draft.observation).items() for draft in drafts]
-        common = {name: path for name, path in folders if all((name, path) in items for items in others)}
-        self._fixed = writer.parameters.beside({f"window.{name}": path for name, path in common.items()})
-        self.controls = [self._control(controls) for controls in zip(*(each.controls for each in drafts), strict=True)]
-        self._sources: set[str] = set()
-        """The results that the other arguments of an action come from."""
-
-    def action(self, number: int, draft: ActionDraft) -> RoutineAction:
-        """Write an action."""
-        drafts = [repeat.draft.actions[number] for repeat in self._repeats]
-        values = {key: [action.arguments[key] for action in drafts] for key in draft.arguments}
-        own = {key: [action.own.get(key) for action in drafts] for key in draft.arguments}
-        for key in draft.arguments:
-            sources = {_source(reference) for reference in self._common(values[key], key, own[key])}
-            self._sources |= sources if len(sources) == 1 else set()
-        arguments = {key: self.write(values[key], key, own[key]) for key in draft.arguments}
-        self._sources = set()
-        hazards = tuple(sorted({hazard for action in drafts for hazard in action.hazards}))
-        return RoutineAction(
-            tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect, hazards=hazards
-        )
-
-    def _control(self, controls: tuple[RecordedControl, ...]) -> RecordedControl:
-        """Write a control, whose name or place may come from an item."""
-        own = {name: value for name, value in controls[0].model_dump().items() if isinstance(value, str)}
-        texts = {name: self._writer.parameters.inside(value) for name, value in own.items()}
-        for name in ("name", "place"):
-            values = [getattr(control, name) for control in controls]
-            if len(set(values)) > 1:
-                texts[name] = self._template(values)
-        return controls[0].model_copy(update=texts)
-
-    def write(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None = None) -> JsonValue:
-        """Write one value: a reference that holds for all items, or the value itself.
-
-        Raises:
-            _DiffersError: If the values differ, and no reference is common to them.
-        """
-        first = values[0]
-        equal = len({key_of(value) for value in values}) == 1
-        if any(isinstance(value, KnownReference) for value in values):
-            if not equal:
-                raise _DiffersError
-            return str(first)
-        references = self._common(values, key, own)
-        if references:
-            near = [reference for reference in references if _source(reference) in self._sources]
-            reference = (near or references)[0]
-            self.varied |= not equal and reference.startswith("item")
-            return f"${{{self._named(reference, first)}}}"
-        if all(isinstance(value, dict) and value.keys() == first.keys() for value in values):
-            return {
-                name: self.write([value[name] for value in values], None if key is None else name) for name in first
-            }
-        if all(isinstance(value, list) and len(value) == len(first) for value in values):
-            return [self.write(list(items), key) for items in zip(*values, strict=True)]
-        if equal:
-            return self._literal(first)
-        return self._template(values)
-
-    def _literal(self, value: JsonValue) -> JsonValue:
-        if not isinstance(value, str):
-            return value
-        self.literals.add(value)
-        return self._fixed.inside(value)
-
-    def _common(self, values: list[Any], key: str | None, own: Sequence[Origin | None] | None) -> list[str]:
-        """List the references that hold for all items, the best first."""
-        found = [
-            list(self._writer.candidates(value, key, repeat, None if own is None else own[number]))
-            for number, (value, repeat) in enumerate(zip(values, self._repeats, strict=True))
-        ]
-        common = [reference for reference in found[0] if all(reference in others for others in found[1:])]
-        if is_trivial(values[0]) and all(key_of(value) == key_of(values[0]) for value in values):
-            common = [reference for reference in common if not reference.startswith("item")]
-        return common
-
-    def _named(self, reference: str, value: Any) -> str:
-        """Return a reference; a control that is named by it is added to those of the step."""
-        if not reference.startswith(_BY_NAME):
-            return reference
-        observation = self._repeats[0].draft.observation
-        control = next(control for control in observation.controls if control.name == value)
-        return f"controls.{position(self.controls, self._control((recorded_control(control, observation),)))}.name"
-
-    def _template(self, values: list[Any]) -> str:
-        """Write a text around the texts of an item."""
-        items = [repeat.item for repeat in self._repeats]
-        if not all(isinstance(value, str) for value in values) or None in items:
-            raise _DiffersError
-        common = [item.references(value) for item, value in zip(items, values, strict=True) if item is not None]
-        whole = next((path for path in common[0] if all(path in paths for paths in common)), None)
-        if whole is not None:
-            self.varied = True
-            return f"${{{whole}}}"
-        written = self._fixed.inside
-        templates = {
-            item.template(value, written) for item, value in zip(items, values, strict=True) if item is not None
-        }
-        if len(templates) > 1:
-            raise _DiffersError
-        self.varied = True
-        return templates.pop()
 
 
 def _values_of(draft: StepDraft) -> tuple[set[str], list[str]]:
-    """Return the keys of all values of a step's actions, and all texts, those of its controls included."""
+    """Return the keys of the values in a step, and its texts.
+
+    The texts include those of its controls.
+    """
     values = [value for action in draft.actions for _, value in parts("", action.arguments)]
     texts = [text for control in draft.controls for text in (control.name, control.place)]
     return {key_of(value) for value in values}, [*(value for value in values if isinstance(value, str)), *texts]
-
-
-def _source(reference: str) -> str:
-    """Return the result that a reference leads into, without the place in it."""
-    return ".".join(reference.split(".")[: 4 if reference.startswith("steps.") else 2])

@@ -20,9 +20,8 @@ class TaskRoutines:
     def take(self, task: Task) -> None:
         """Follow the routine of a task, if it has one."""
         if isinstance(task.routine, Routine):
-            values = {name: parameter.value for name, parameter in task.routine.parameters.items()}
-            follower = RoutineFollower(task.routine, values | task.parameters, strict=task.strict_routine)
-            self._followers[task.id] = follower
+            values = task.routine.values(task.parameters)
+            self._followers[task.id] = RoutineFollower(task.routine, values, strict=task.strict_routine)
 
     def of(self, task_id: str) -> RoutineFollower | None:
         """Return the routine of a task; None without one."""

@@ -1,41 +1,30 @@
-"""Compare the actions of a routine with the tools that are there now."""
+"""Compare the actions of a routine with the present tools."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import AgentKind, RoutineLoop
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from callboard.messages import Routine, RoutineAction, RoutineStep
+    from callboard.messages import Routine, RoutineAction
 
     Schemas = Callable[[str, str], Sequence[Mapping[str, Any]]]
     """Gives the schemas of a tool's arguments, by the kind of the agent and the tool's name: one for each surface."""
 
 
 def tool_problems(routine: Routine, schemas_of: Schemas) -> Iterator[str]:
-    """Yield the actions that no tool takes, with their places in the routine.
+    """Yield the actions that no tool takes, with their places.
 
     The routine may be older than the tools: an argument may have another name or form by now.
     """
-    lists = {"host": (AgentKind.HOST.value, routine.host)}
-    lists |= {f"subtasks.{n}.steps": (part.kind, part.steps) for n, part in enumerate(routine.subtasks, 1)}
-    for place, (kind, entries) in lists.items():
-        for number, step in enumerate(_steps(entries), 1):
-            for index, action in enumerate(step.actions):
-                schemas = schemas_of(kind, action.tool)
-                problems = [_problem(schema, action) for schema in schemas]
-                if not problems:
-                    yield f"{place}.{number}.actions.{index}: {kind} agents have no tool {action.tool!r}"
-                elif all(problems):
-                    yield f"{place}.{number}.actions.{index}: {action.tool}: {problems[0]}"
-
-
-def _steps(entries: Sequence[RoutineStep | RoutineLoop]) -> Iterator[RoutineStep]:
-    for entry in entries:
-        yield from entry.steps if isinstance(entry, RoutineLoop) else (entry,)
+    for place, kind, step in routine.placed_steps():
+        for index, action in enumerate(step.actions):
+            problems = [_problem(schema, action) for schema in schemas_of(kind, action.tool)]
+            if not problems:
+                yield f"{place}.actions.{index}: {kind} agents have no tool {action.tool!r}"
+            elif all(problems):
+                yield f"{place}.actions.{index}: {action.tool}: {problems[0]}"
 
 
 def _problem(schema: Mapping[str, Any], action: RoutineAction) -> str:

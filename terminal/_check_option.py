@@ -68,7 +68,7 @@ def _check(option: str) -> Check:
     try:
         return Check.model_validate(content)
     except ValidationError as error:
-        return fail(problem_lines(where, error, lambda _: Check))
+        return fail(problem_lines(where, error, Check))
 
 
 def _in_braces(option: str, where: str) -> dict[str, Any]:

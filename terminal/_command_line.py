@@ -33,6 +33,25 @@ from callboard.terminal._commands import (
     models_of,
     warn,
 )
+from callboard.terminal._options import (
+    Abandon,
+    AsJson,
+    Checks,
+    Journal,
+    JournalFile,
+    Log,
+    LogFile,
+    MayChange,
+    Model,
+    NoInput,
+    Record,
+    SettingsPath,
+    SettingsPlace,
+    TaskId,
+    WithConsole,
+    Yes,
+)
+from callboard.terminal._routine_group import routine_app
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,10 +70,6 @@ _EVAL_CODES = (
 )
 _NO_FLEET = {"url": None, "serve": False, "monitor": None, "local": 0, "local_parts": None}
 """The settings of a run that belongs to no fleet."""
-
-
-def _task_ids(incomplete: str) -> list[str]:
-    return parts.task_ids(incomplete)
 
 
 def _demo_names() -> list[str]:
@@ -79,106 +94,7 @@ policy_app = typer.Typer(help="Try the policy's rules on a task.", no_args_is_he
 app.add_typer(policy_app, name="policy")
 fleet_app = typer.Typer(rich_markup_mode=None)
 app.add_typer(fleet_app, name="fleet")
-routine_app = typer.Typer(help="Repeat finished work without a model.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(routine_app, name="routine")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Approve all requests for approval; still ask questions.")]
-NoInput = Annotated[
-    bool,
-    typer.Option("--no-input", help="Never ask: reject requests for approval, and tell agents that no person answers."),
-]
-WithConsole = Annotated[
-    bool,
-    typer.Option(
-        "--console",
-        help="Show the work in the browser, too, and answer there. The console stays until Ctrl-C after the work has "
-        "ended. It needs a journal.",
-    ),
-]
-Abandon = Annotated[
-    bool,
-    typer.Option(
-        "--abandon", help="On Ctrl-C, do not wait for other machines of the fleet; what they did is in doubt."
-    ),
-]
-Log = Annotated[bool, typer.Option("--log", help="Write the log to standard error.")]
-LogFile = Annotated[
-    Path | None, typer.Option(help="Append the log to a file, one JSON object per line.", show_default=False)
-]
-Record = Annotated[
-    Path | None,
-    typer.Option(
-        "--record", help="Record the models' requests and answers in a file, for playback.", show_default=False
-    ),
-]
-Model = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model",
-        metavar="[KIND=]NAME",
-        help="Use this model, such as host=openai:gpt-5, instead of the settings'; without a kind of agent, for all. "
-        "Repeat the option, or separate several models with commas.",
-        show_default=False,
-    ),
-]
-MayChange = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--may-change",
-        metavar="FILE",
-        help="A document, by its path in the workspace, that the task may overwrite without an approval; "
-        "`callboard undo` brings it back. May be repeated; adds to the task's own.",
-        show_default=False,
-    ),
-]
-Checks = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--check",
-        metavar="CHECK",
-        help="An expectation that is read back before the task finishes, such as 'file: report.xlsx', "
-        "'cells: report.xlsx!Sales!B8 = 412.5', or '{cells: report.xlsx!Sales!B8, equals: 412.5}'. "
-        "May be repeated; adds to the task's own.",
-        show_default=False,
-    ),
-]
-SettingsPath = Annotated[
-    Path | None,
-    typer.Option(
-        "--settings",
-        callback=existing_path,
-        help="A settings file, or a folder with one.",
-        show_default="./callboard.yaml",
-    ),
-]
-RoutineFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", callback=existing_path, show_default=False, help="A routine, such as monthly.routine.yaml."
-    ),
-]
-JournalFile = Annotated[
-    Path | None, typer.Option("--journal", help="The journal; overrides the settings.", show_default=False)
-]
-SettingsPlace = Annotated[
-    Path | None,
-    typer.Argument(
-        callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."
-    ),
-]
-TaskId = Annotated[
-    str,
-    typer.Argument(show_default=False, help="A task's id, its first characters, or its key.", autocompletion=_task_ids),
-]
-Journal = Annotated[
-    Path | None,
-    typer.Argument(
-        callback=existing_path,
-        show_default="the journal of ./callboard.yaml",
-        help="A run's folder, such as runs/sales_report-1; a settings file; or the journal itself.",
-    ),
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -703,55 +619,6 @@ def _recording(file: Path | None) -> dict[str, Any]:
     return {"record": file.absolute()}
 
 
-@routine_app.command("save")
-def save(
-    task: TaskId,
-    journal: Journal = None,
-    *,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The file.", show_default="NAME.routine.yaml"),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="The routine's name.", show_default="that of the file, or of the request")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="A value of the task that differs from run to run, such as 'month=May 2026'. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Make parameters of all proposed values.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
-    keep_data: Annotated[
-        bool, typer.Option("--keep-data", help="Save it also if its steps hold data that was read in this run.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Save a finished task as a routine.
-
-    The file has the task's steps, with references in place of the values that
-    came from documents, results and controls. The documents that the task worked
-    on are parameters; values of the request are proposed as further ones. Failed
-    actions are left out. Read it before you use it: it can be edited.
-    """
-    with mistakes():
-        parts.save_routine(
-            parts.terminal(quiet=as_json),
-            task,
-            journal,
-            output=output,
-            name=name,
-            parameters=parameter or (),
-            yes=yes,
-            force=force,
-            keep_data=keep_data,
-            as_json=as_json,
-        )
-
-
 @policy_app.command("check")
 def check(
     path: Annotated[Path, typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/.")],
@@ -791,104 +658,6 @@ def check(
         )
     else:
         parts.print_verdicts(parts.terminal(), verdicts, result)
-
-
-@routine_app.command("propose")
-def propose(
-    task: TaskId,
-    journal: Journal = None,
-    *,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file", callback=existing_path, help="The routine's file.", show_default="the one that the task read"
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Propose the repair of a task as a change of its routine.
-
-    It is written beside the routine, as NAME.routine.proposed.yaml, and printed.
-    `callboard run` does this by itself at its end.
-    """
-    with mistakes():
-        parts.propose_change(parts.terminal(), task, journal, file, as_json=as_json)
-
-
-@routine_app.command("promote")
-def promote(
-    file: RoutineFile,
-    *,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Ask no person. A change that brings new values is refused then.")
-    ] = False,
-) -> None:
-    """Replace a routine by its proposed change.
-
-    The change is printed, and a person is asked. The former version is kept, as
-    NAME.routine.1.yaml. A change is refused if it adds a target, a tool, a hazard
-    or a secret, or drops a guard or a check: edit the routine by hand for that.
-    """
-    with mistakes():
-        parts.promote_change(parts.terminal(), file, yes=yes)
-
-
-@routine_app.command("list")
-def list_routines(
-    folder: Annotated[Path, typer.Argument(help="The folder.", show_default="the current one")] = Path(),
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """List the routines in a folder.
-
-    Each has its parameters, and whether a change is proposed.
-    """
-    with mistakes():
-        parts.list_routines(parts.terminal(), folder, as_json=as_json)
-
-
-@routine_app.command("show")
-def show_routine(file: RoutineFile, *, as_json: AsJson = False) -> None:
-    """Print a routine in words.
-
-    It has the parameters, the subtasks with their steps, and the guard of each.
-    """
-    with mistakes():
-        parts.show_routine(parts.terminal(), file, as_json=as_json)
-
-
-@routine_app.command("diff")
-def diff(file: RoutineFile, *, as_json: AsJson = False) -> None:
-    """Print the proposed change of a routine.
-
-    The reasons against its promotion come after it.
-    """
-    with mistakes():
-        parts.print_difference(parts.terminal(), file, as_json=as_json)
-
-
-@routine_app.command("stats")
-def stats(
-    file: RoutineFile,
-    *,
-    journal: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--journal",
-            help="A run's folder, a settings file or a journal. May be repeated.",
-            show_default="that of ./callboard.yaml, and those of the newest runs in ./runs",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Count the runs of a routine.
-
-    It has the finished, verified, followed and repaired runs, and the model calls,
-    the time and the cost saved beside the run that was recorded. Of each journal,
-    the newest 1,000 runs are read.
-    """
-    with mistakes():
-        parts.print_stats(parts.terminal(), file, journal or (), as_json=as_json)
 
 
 @fleet_app.callback(invoke_without_command=True)

@@ -27,7 +27,6 @@ from callboard.terminal._problems import problem_lines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pydantic import BaseModel
 
 EVAL_FILE = "eval.yaml"
 OWN_MODELS = "own models"
@@ -285,20 +284,11 @@ def _read(file: Path) -> EvalSet:
     """Read a set; each mistake is one line."""
     try:
         content = load_yaml(file)
-    except OSError as error:
-        fail(f"{file}: can't be read: {error.strerror}")
     except YamlError as error:
-        fail(f"{file}: {error}")
+        fail(str(error))
     if not isinstance(content, dict) or "tasks" not in content:
         fail(f"{file}: is no eval set: it has no `tasks`; see: callboard docs eval")
     try:
         return EvalSet.model_validate(content)
     except ValidationError as error:
-        fail(problem_lines(file, error, _part_of))
-
-
-def _part_of(loc: Sequence[object]) -> type[BaseModel]:
-    """Return the model that has the place of an error."""
-    if "tasks" not in loc[:-1]:
-        return EvalSet
-    return Task if "task" in loc[2:-1] else EvalTask
+        fail(problem_lines(file, error, EvalSet))

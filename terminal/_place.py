@@ -247,10 +247,8 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
         return Task(routine=str(file.resolve()))
     try:
         content = load_yaml(file)
-    except OSError as error:
-        fail(f"{file}: can't be read: {error.strerror}")
     except YamlError as error:
-        fail(f"{file}: {error}")
+        fail(str(error))
     if not isinstance(content, dict):
         fail(f"{file}: has no keys; a task needs at least: request: TEXT")
     if not {"request", "plan", "routine"} & content.keys() and content.keys() & _SETTINGS:
@@ -258,7 +256,7 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
     try:
         task = Task.model_validate(content)
     except ValidationError as error:
-        fail(problem_lines(file, error, lambda _: Task))
+        fail(problem_lines(file, error, Task))
     return task.model_copy(update={"model": None}) if (changes or {}).get("models", {}).keys() - {"record"} else task
 
 

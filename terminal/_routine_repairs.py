@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
+from callboard import routines
 from callboard.history import plain
 from callboard.journal import JournalReader
 from callboard.messages import RoutineError, reason_of
-from callboard.routines import promote, proposal_path, propose, stored_proposal, verified_runs, write_proposal
 from callboard.terminal._commands import fail, warn
 from callboard.terminal._journals import find_task, journal_at, print_json
 from callboard.terminal._text import BAD, GOOD, short
@@ -45,18 +45,18 @@ def keep_repair(console: Console, task: Task, result: TaskResult, journal: Path 
         return
     try:
         with JournalReader.open(journal, pictures=False) as reader:
-            proposal = propose(reader.rows(task.id))
+            proposal = routines.propose(reader.rows(task.id))
             if proposal is None:
                 return
             file = _file(proposal, None)
-            path = write_proposal(proposal, file)
-            count = verified_runs(reader, proposal) if promote_after and proposal.verified else 0
+            path = routines.write_proposal(proposal, file)
+            count = routines.verified_runs(reader, proposal) if promote_after and proposal.verified else 0
     except (RoutineError, OSError) as error:
         warn([f"no change of the routine is proposed: {_reason(error)}"])
         return
     if promote_after and count >= promote_after:
         try:
-            version = promote(file, without_person=True)
+            version = routines.promote(file, without_person=True)
         except (RoutineError, OSError) as error:
             warn(_reason(error).splitlines())
         else:
@@ -69,12 +69,12 @@ def propose_change(console: Console, task_id: str, path: Path | None, file: Path
     """Write the proposal of a task, and print its path and difference."""
     with JournalReader.open(journal_at(path), pictures=False) as reader:
         full_id = find_task(reader, task_id)
-        proposal = propose(reader.rows(full_id))
+        proposal = routines.propose(reader.rows(full_id))
     if proposal is None:
         fail(f"the task {full_id} has no repair: it repeats no routine, or no model went on after a miss")
     routine_file = _file(proposal, file)
-    proposed = write_proposal(proposal, routine_file)
-    stored = stored_proposal(routine_file)
+    proposed = routines.write_proposal(proposal, routine_file)
+    stored = routines.stored_proposal(routine_file)
     if as_json:
         print_json({"task": full_id, "remarks": list(proposal.remarks), **_as_json(stored)})
         return
@@ -85,7 +85,7 @@ def propose_change(console: Console, task_id: str, path: Path | None, file: Path
 
 def print_difference(console: Console, file: Path, *, as_json: bool) -> None:
     """Print a routine's proposed change, and the reasons against its promotion."""
-    stored = stored_proposal(file)
+    stored = routines.stored_proposal(file)
     if as_json:
         print_json(_as_json(stored))
     else:
@@ -97,14 +97,14 @@ def promote_change(console: Console, file: Path, *, yes: bool) -> None:
 
     With `yes` no person is asked, and a change with new values is refused.
     """
-    stored = stored_proposal(file)
+    stored = routines.stored_proposal(file)
     _print_stored(console, stored)
     if not yes and not stored.refusals:
         if not is_attended():
             fail("promoting needs a person at a terminal, or --yes, which refuses changes with new values")
         if not typer.confirm(f"Replace {plain(short(file))} by this?", default=False):
             fail(f"{file}: is unchanged")
-    version = promote(file, without_person=yes)
+    version = routines.promote(file, without_person=yes)
     _print(console, "promoted", f"{short(file)}; before: {short(version)}")
 
 
@@ -129,7 +129,7 @@ def _file(proposal: RoutineProposal, file: Path | None) -> Path:
 def _as_json(stored: StoredProposal) -> dict[str, object]:
     return {
         "file": str(stored.file),
-        "proposal": str(proposal_path(stored.file)),
+        "proposal": str(routines.proposal_path(stored.file)),
         "difference": stored.difference,
         "refusals": stored.refusals,
         "concerns": stored.concerns,

@@ -16,7 +16,7 @@ from rich.text import Text
 from callboard.config import Settings
 from callboard.history import cut, plain
 from callboard.journal import JournalReader
-from callboard.messages import CallboardError, Outcome, RoutineError, RoutineLoop, RoutineStep
+from callboard.messages import CallboardError, Outcome, RoutineError, RoutineLoop, RoutineStep, steps_of
 from callboard.routines import load_routine, proposal_path
 from callboard.terminal._commands import fail
 from callboard.terminal._journals import RUNS, SETTINGS_FILE, journal_at, journal_in, print_json, settings_at, span
@@ -112,7 +112,7 @@ def _print_steps(console: Console, heading: str, entries: Sequence[RoutineStep |
         is_loop = isinstance(entry, RoutineLoop)
         if isinstance(entry, RoutineLoop):
             print_hanging(console, Text(f"for each item of ${{{plain(entry.each)}}}:"), 2, 2)
-        for step in entry.steps if isinstance(entry, RoutineLoop) else (entry,):
+        for step in steps_of(entry):
             number += 1
             for line in step_words(step):
                 print_hanging(console, Text(plain(f"{number}. {line}")), 4 if is_loop else 2, 3)

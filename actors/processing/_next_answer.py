@@ -11,6 +11,8 @@ from callboard.messages import EventName, ModelError, Usage
 from callboard.models import ModelAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import RoutineMiss
@@ -81,10 +83,13 @@ class AnswerSource:
             return self.routine.answer(request, has_model=self.model is not None)
         return None if self.model is None else self.model.routine_answer(request)
 
-    def waits(self, request: ModelRequest) -> bool:
-        """Return whether a routine's next step needs another screen."""
+    def waits(self, request: Callable[[], ModelRequest]) -> bool:
+        """Return whether a routine's next step needs another screen.
+
+        `request` is called only if there is a routine.
+        """
         if self.routine is not None:
-            return self.routine.waits(request)
+            return self.routine.waits(request())
         return self.model is not None and self.model.routine_waits(request)
 
     def tell(self, answer: ModelAnswer, status: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ async def fitting(context: Context, run: Run, look: Callable[[], Awaitable[Obser
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
     end = time.monotonic() + context.services.settings.routines.wait_seconds
     pause = _FIRST_PAUSE
-    while source.waits(model_request(context, run, observation, tools, ())):
+    while source.waits(functools.partial(model_request, context, run, observation, tools, ())):
         remaining_seconds = end - time.monotonic()
         if remaining_seconds <= 0:
             break

@@ -1,4 +1,4 @@
-"""The folder with the hook for PyInstaller, which finds it by an entry point."""
+"""The folder with PyInstaller's hook, which an entry point names."""
 
 from __future__ import annotations
 

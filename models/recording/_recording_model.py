@@ -116,6 +116,14 @@ class RecordingModel(Model):
         self._recording = recording
         self._redact = redact
 
+    def routine_answer(self, request: ModelRequest) -> ModelAnswer | None:
+        """Return the answer of the other model's routine, which is not recorded."""
+        return self._model.routine_answer(request)
+
+    def routine_waits(self, request: Callable[[], ModelRequest]) -> bool:
+        """Return whether the other model's routine needs another screen."""
+        return self._model.routine_waits(request)
+
     def estimate(self, request: ModelRequest) -> Expected:
         """Return the other model's estimate."""
         return self._model.estimate(request)

@@ -275,7 +275,7 @@ def test_other_rules_are_tried_on_recorded_actions(opened, page):
     expect(page.locator(".rulings tbody tr")).to_contain_text("no texts")
     page.get_by_role("textbox").fill("[")
     page.get_by_role("button", name="Show their verdicts").click()
-    expect(page.get_by_role("alert")).to_contain_text("the rules are no YAML")
+    expect(page.get_by_role("alert")).to_contain_text("the text of the rules: is not valid YAML")
 
 
 def test_page_goes_on_after_the_server_was_restarted(opened, office, page):

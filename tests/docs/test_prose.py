@@ -25,34 +25,15 @@ MOST_WHAT = 2
 FORBIDDEN = ("nobody", "somebody", "whoever", "anew", "all the same", "of which", "deed", "veil")
 WORD = re.compile(r"[A-Za-z']+")
 
-SHORT = (
-    "*.py",
-    "actors/**/*.py",
-    "agui/*.py",
-    "benchmarks/**/*.py",
-    "config/*.py",
-    "console/*.py",
-    "docs/*.py",
-    "examples/**/*.py",
-    "fleet/*.py",
-    "history/*.py",
-    "journal/*.py",
-    "mcp_server/*.py",
-    "messages/**/*.py",
-    "models/**/*.py",
-    "network/*.py",
-    "surfaces/**/*.py",
-    "terminal/*.py",
-    "testing/**/*.py",
-    "tests/*/conftest.py",
-    "tests/[!t]*.py",
-)
+PACKAGES = tuple(f"{path.parent.name}/**/*.py" for path in sorted(ROOT.glob("*/__init__.py")))
+"""All modules of each package at the root."""
+SHORT = ("*.py", *PACKAGES, "docs/*.py", "examples/**/*.py", "tests/*/conftest.py", "tests/[!t]*.py")
 """Files whose docstrings and comments are checked."""
 
 TESTS = ("tests/**/test_*.py", "tests/*/[!t]*.py")
 """Files whose first lines may be longer: the sentence of a file says its promise."""
 
-NAMED = tuple(part for part in SHORT if not part.startswith(("benchmarks", "docs", "examples", "tests")))
+NAMED = ("*.py", *(part for part in PACKAGES if not part.startswith("benchmarks")))
 """Files whose names of variables and parameters are checked."""
 
 NO_NOUNS = frozenset(

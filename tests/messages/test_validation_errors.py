@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from callboard.messages import Task, form_of, plain_problems
+from callboard.messages import Task, form_of, keys_of, plain_problems
 
 
 class Lamp(BaseModel):
@@ -28,6 +28,27 @@ class Lamp(BaseModel):
     since: dt.datetime | None = None
     either: bool | Literal["both"] = False
     inner: Lamp | None = None
+    others: tuple[Lamp, ...] | str = Field(default="none", min_length=1)
+    facts: dict[str, JsonValue] = {}
+
+
+class _Bulb(BaseModel):
+    watts: int
+
+
+class _Candle(BaseModel):
+    wax: str
+
+
+class _Room(BaseModel):
+    name: str
+    lamps: dict[str, _Bulb | _Candle]
+    form: dict[str, Any] = Field(alias="schema")
+
+
+class _House(BaseModel):
+    name: str
+    rooms: list[_Room] | None
 
 
 def lines_of(data: Any, model: type[BaseModel] = Lamp) -> list[str]:
@@ -68,11 +89,28 @@ def lines_of(data: Any, model: type[BaseModel] = Lamp) -> list[str]:
         ({"either": "none"}, "either: must be true or false, or 'both'"),
         ({"inner": "x"}, "inner: must be a mapping of keys to values"),
         ({"inner": {"rom": "x"}}, "inner.rom: unknown key; did you mean 'room'?"),
+        ({"others": [{"level": 0}]}, "others.0.level: must be at least 1"),
+        ({"facts": {"a": dt.date(2030, 1, 1)}}, "facts.a: must be text, and is read as a date: put it in quotes"),
+        ({"facts": {"a": [{"b": b"x"}]}}, "facts.a.0.b: must be text, a number, true or false, a list or a mapping"),
         ("x", "must be a mapping of keys to values"),
     ],
 )
 def test_error_names_the_place_and_the_expected_form(data, line):
     assert lines_of(data) == [line]
+
+
+@pytest.mark.parametrize(
+    ("loc", "keys"),
+    [
+        (["nmae"], ["name", "rooms"]),
+        (["rooms", 0, "nmae"], ["name", "lamps", "schema"]),
+        (["rooms", 0, "lamps", "hall", "union[_Bulb]", "nmae"], ["watts"]),
+        (["rooms", 0, "lamps", "hall", "nmae"], ["watts", "wax"]),
+        (["name", "nmae"], []),
+    ],
+)
+def test_known_keys_are_those_of_the_model_at_the_place(loc, keys):
+    assert keys_of(_House)(loc) == keys
 
 
 def test_each_place_has_a_line():
@@ -89,6 +127,14 @@ def test_labels_that_yaml_reads_as_numbers_are_to_be_quoted():
         "labels.urgent: must be text, and is read as true or false: put it in quotes",
         "labels: the key 7 must be text, and is read as a number: put it in quotes",
     ]
+
+
+def test_errors_in_the_loop_of_a_routine_are_not_those_of_a_step():
+    loop = {"each": "rows", "steps": [{"status": "CONTINUE", "actoin": 1}]}
+    subtask = {"target": "t", "kind": "app", "request": "x", "steps": [loop]}
+    routine = {"routine": "r", "request": "x", "subtasks": [subtask]}
+    assert lines_of({"routine": routine}, Task)[0].startswith("routine.subtasks.0.steps.0.steps.0.actoin: unknown key")
+    assert len(lines_of({"routine": routine}, Task)) == 1
 
 
 def test_value_is_not_shown():

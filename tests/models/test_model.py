@@ -84,7 +84,7 @@ def test_a_name_of_no_known_form_is_a_matter_of_the_settings(name):
 
 
 def test_a_script_that_is_missing_is_a_matter_of_the_settings(tmp_path):
-    with pytest.raises(SettingsError, match=r"models\.linux: the script .*nowhere\.yaml can't be read"):
+    with pytest.raises(SettingsError, match=r"models\.linux: the script .*nowhere\.yaml: can't be read"):
         named_models(Settings.load(base=tmp_path, models=Models(linux="scripted:nowhere.yaml")))
 
 
@@ -99,4 +99,4 @@ def test_errors_are_kept_only_for_recovered_tasks(script):
     assert isinstance(models.build("scripted:nowhere.yaml"), SettingsError)
     assert models.lacking("scripted:nowhere.yaml") == "the model 'scripted:nowhere.yaml' was not built"
     models.build("scripted:nowhere.yaml", recovered=True)
-    assert "nowhere.yaml can't be read" in models.lacking("scripted:nowhere.yaml")
+    assert "nowhere.yaml: can't be read" in models.lacking("scripted:nowhere.yaml")

@@ -66,7 +66,7 @@ def test_all_kinds_of_agents_are_offered_to_its_task(start):
     ("name", "reason"),
     [
         ("fast", r"'fast' is not a known model; known forms are: scripted:FILE, .*by kind, are: app"),
-        ("scripted:none.yaml", r"the script .*none.yaml can't be read"),
+        ("scripted:none.yaml", r"the script .*none.yaml: can't be read"),
         ("elsewhere:small", r"'elsewhere' is no known kind of provider"),
     ],
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ import callboard
 import callboard.terminal
 import callboard.testing
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MODULES = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 HEAVY = {
     "cryptography",
@@ -28,6 +31,8 @@ HEAVY = {
     "uvicorn",
 }
 """Libraries that a plain task does not need."""
+RECORDING = {f"callboard.routines.{name}" for name in ("_recording", "_repair", "_promotion", "_readable_yaml")}
+"""Modules that save and repair routines."""
 PLAIN_TASK = """
 from callboard import FunctionModel, Settings, Supervisor, Task
 from callboard.testing import MemoryServer
@@ -65,6 +70,7 @@ def test_plain_task_imports_only_what_it_needs():
     assert len(modules) <= 850
     assert not HEAVY & modules
     assert not {"pytest", "typer", "callboard.actors.replay", "callboard.surfaces.documents"} & modules
+    assert not RECORDING & modules
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("run", "--help"), ("docs",), ("completion",)], ids=" ".join)
@@ -87,6 +93,14 @@ def test_list_of_tasks_imports_no_agents(tmp_path, monkeypatch):
     assert len(modules) < 700
     assert not HEAVY & modules
     assert not {"callboard.supervisor", "callboard.actors.root", "callboard.surfaces"} & modules
+
+
+def test_run_of_a_task_imports_no_recording_of_routines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(EXAMPLES / "expenses", tmp_path / "expenses")
+    modules = command_modules("run", "expenses")
+    assert (tmp_path / "runs" / "expenses-1").is_dir()
+    assert not RECORDING & modules
 
 
 @pytest.mark.parametrize("package", [callboard, callboard.testing, callboard.terminal], ids=lambda part: part.__name__)

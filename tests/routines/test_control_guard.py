@@ -1,4 +1,4 @@
-"""The guard finds a recorded control again, or tells the expected and the found thing."""
+"""The guard finds a recorded control again, or tells the difference."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def unchanged(controls: Controls) -> Controls:
 
 
 def renumbered(controls: Controls) -> Controls:
-    """Move all ids on, as an inserted control does: each id is its neighbour's now."""
+    """Give each control the id of its neighbour, as an insertion does."""
     numbers = [other.id.rpartition("-") for other in controls]
     return [
         other.model_copy(update={"id": f"{kind}-{int(n) + 1}"})

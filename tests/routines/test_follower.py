@@ -153,7 +153,10 @@ def test_routine_without_model_and_person_fails_with_the_reason(start):
 
 
 class Form(MemoryServer):
-    """A window whose second field comes late: after so many looks, or when it is completed."""
+    """A window whose second field comes late.
+
+    It comes after some looks, or when the window is completed.
+    """
 
     looks_before = 1_000
 
@@ -171,14 +174,15 @@ class Form(MemoryServer):
 LATE = (write("one"), write("two", "field-2"))
 
 
-@pytest.mark.parametrize("kind", ["task", "model"])
+@pytest.mark.parametrize("kind", ["task", "model", "recorded model"])
 def test_step_waits_for_a_late_control(begin, tmp_path, kind):
     surface = Form(MemoryServer.window())
     surface.looks_before = 12
     given = {"routines": {"wait_seconds": PATIENCE}, "servers": [surface]}
-    if kind == "model":
+    if kind != "task":
         (tmp_path / "fill.yaml").write_text(dump(lone(*LATE, **WHO)), encoding="utf-8")
-        supervisor = begin(**given, models={"app": f"routine:{tmp_path / 'fill.yaml'}"})
+        record = str(tmp_path / "calls.jsonl") if kind == "recorded model" else None
+        supervisor = begin(**given, models={"app": f"routine:{tmp_path / 'fill.yaml'}", "record": record})
         handle = supervisor.submit(Task(request="fill it", target="memo:one"))
     else:
         supervisor = begin(**given)

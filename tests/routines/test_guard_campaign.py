@@ -1,4 +1,6 @@
-"""Random windows and random changes: the guard acts on no wrong control, and seldom stops without need.
+"""The guard acts on no wrong control of randomly changed windows.
+
+It seldom stops without need.
 
 The generator knows each control by a hidden number, so the truth does not come from the guard. Names come from a small
 vocabulary, so look-alikes are common. Simpler guards run on the same windows, for comparison.
@@ -46,7 +48,10 @@ def random_window(rng: random.Random) -> list[Item]:
 
 
 def observed(items: list[Item]) -> tuple[Observation, dict[str, int]]:
-    """Show the items as a surface does that numbers its controls by kind; return the identity of each id too."""
+    """Show the items as a surface that numbers its controls by kind.
+
+    The identity of each id is returned, too.
+    """
     counts: Counter[str] = Counter()
     controls, uids = [], {}
     for item in items:
@@ -148,7 +153,10 @@ GUARDS: dict[str, Guard] = {
 
 
 def campaign(windows: int, seed: int) -> dict[str, Counter[str]]:
-    """Count the outcomes of each guard: right, wrong, blocked (acted where it had to stop), stopped, needless."""
+    """Count the outcomes of each guard.
+
+    They are right, wrong, blocked (acted where it had to stop), stopped and needless.
+    """
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     outcomes: dict[str, Counter[str]] = {name: Counter() for name in GUARDS}
     for _ in range(windows):

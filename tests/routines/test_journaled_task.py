@@ -1,4 +1,4 @@
-"""Parts of a task that a routine leaves out, and tasks that no routine can be made of."""
+"""Parts of tasks, and whole tasks, that are not recorded."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from callboard.messages import (
     Observation,
     Outcome,
     RoutineAssignment,
-    RoutineLoop,
     SubtaskEnding,
     Target,
     TargetKind,
+    steps_of,
 )
 from callboard.routines import RoutineRecording, record
 from callboard.surface import ToolError, tool
@@ -51,8 +51,7 @@ def recording_of(journal, task_id, **parameters) -> RoutineRecording:
 
 def calls(entries) -> list[tuple[str, dict[str, Any]]]:
     """List the calls of steps."""
-    steps = [step for entry in entries for step in (entry.steps if isinstance(entry, RoutineLoop) else (entry,))]
-    return [(action.tool, action.arguments) for step in steps for action in step.actions]
+    return [(action.tool, action.arguments) for step in steps_of(*entries) for action in step.actions]
 
 
 def refused(save, *arguments, **given) -> str:
@@ -69,7 +68,7 @@ def test_a_task_with_a_target_has_no_host(saved):
 
 
 class Desk(Server):
-    """Applications that a HostAgent starts, and a page that can be read, or torn in vain."""
+    """Applications to start, and a page to read or tear."""
 
     name = "desk"
     settles = False
@@ -320,7 +319,7 @@ def test_a_parameter_that_occurs_nowhere_or_has_an_invalid_name_is_refused(saved
         saved, lone(), parameters={"city": "Ulm"}, **given
     )
     assert refused(saved, lone(), parameters={"item": "Hamburg"}, **given).startswith("parameters: 'item' has another")
-    assert "should match pattern" in refused(saved, lone(), parameters={"1": "Hamburg"}, **given)
+    assert "parameters.1: the key has the wrong form" in refused(saved, lone(), parameters={"1": "Hamburg"}, **given)
     assert saved(lone(), parameters={"city": "Hamburg"}, **given).routine.parameters["city"].value == "Hamburg"
 
 

@@ -1,4 +1,4 @@
-"""Lists of data that was read in the recorded run are no part of a routine."""
+"""Lists that the recorded run read are left out of routines."""
 
 from __future__ import annotations
 

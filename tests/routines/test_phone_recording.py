@@ -1,4 +1,4 @@
-"""The phone's example, whose steps repeat for each contact, is recorded with a loop."""
+"""Steps of the phone's example that repeat are recorded as a loop."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_new_value_is_promoted_by_a_person_alone(file):
 
 @pytest.mark.parametrize("name", ["spare_file", "publish_file", "replace_file"])
 def test_promotion_is_completed_after_a_crash(file, monkeypatch, name):
-    """A crash before or after each change of a file leaves the routine or its repair."""
+    """A crash at any change leaves the routine or its repair."""
     former = file.read_bytes()
     write_proposal(proposal(name="second"), file)
     real, calls = getattr(_promotion, name), 0

@@ -120,6 +120,12 @@ def test_loop_over_another_list_needs_a_person(tmp_path):
     assert concerns == ["it repeats steps for each of subtasks.1.output"]
 
 
+def test_new_value_in_a_loop_is_named_with_its_place_in_the_file(tmp_path):
+    loop = {"each": "rows", "steps": [{"status": "CONTINUE"}, {"status": "CONTINUE", "result": "paid"}]}
+    concerns = stored(tmp_path, ((*SUBTASK, "steps", 0), loop)).concerns
+    assert concerns[0] == 'subtasks.1.steps.1.steps.2.result: "paid" is a new value'
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,4 +1,4 @@
-"""Finished tasks are recorded as routines; the examples' scripts have the right references."""
+"""Recordings of the examples have the references of their scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = ("sales_report", "log_report", "expenses", "sales_by_region", "quarterly
 
 
 def script_references(name: str) -> dict[str, str]:
-    """Return the references of a script by the agent, the step and the place in it."""
+    """Return a script's references by agent, step and place."""
     script: dict[str, list[dict[str, Any]]] = yaml.safe_load((EXAMPLES / name / "script.yaml").read_text("utf-8"))
     references = {}
     for address, answers in script.items():

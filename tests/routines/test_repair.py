@@ -33,7 +33,7 @@ def lone(*steps, **facts):
 
 
 def in_order(answers):
-    """Make a model that gives its answers in order, from its first call."""
+    """Make a model that gives its answers in order."""
     left = iter(answers)
     return lambda _: next(left)
 

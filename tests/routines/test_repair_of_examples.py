@@ -1,4 +1,4 @@
-"""Repairs of the recorded examples: a step that misses is recorded as it was before."""
+"""Repairs of the examples record a missed step as before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 from callboard import Supervisor, Task
 from callboard.journal import JournalReader
-from callboard.messages import RecordedControl, Routine, RoutineLoop
+from callboard.messages import RecordedControl, Routine, steps_of
 from callboard.routines import propose
 from support import PATIENCE
 
@@ -29,12 +29,9 @@ def broken(routine: Routine, part: str, number: int) -> Routine:
 
 
 def compared(routine: Routine) -> Any:
-    """Return the parts of a routine that a repair with the same answers has again."""
+    """Return the parts of a routine that an equal repair keeps."""
     lists = {"host": routine.host} | {str(n): subtask.steps for n, subtask in enumerate(routine.subtasks)}
-    steps = {
-        name: [step for entry in entries for step in (entry.steps if isinstance(entry, RoutineLoop) else (entry,))]
-        for name, entries in lists.items()
-    }
+    steps = {name: steps_of(*entries) for name, entries in lists.items()}
     assert all(RecordedControl(**GONE) not in step.controls for part in steps.values() for step in part)
     return {
         name: [

@@ -1,4 +1,4 @@
-"""Routines are written to files and read again; invalid files are refused with the place."""
+"""Files of routines are written and read; invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -124,25 +124,27 @@ def test_the_first_line_names_the_schema():
     ("text", "says"),
     [
         ("", "is empty, not a mapping"),
-        ("- a\n", "is a list, not a mapping"),
+        ("- a\n", "holds a list, not a mapping"),
         ("routine: r\nroutine: s\n", "the key 'routine' appears twice, in lines 1 and 2"),
         ("a: &a [x]\nb: *a\n", "has an alias (`*`) in line 2"),
         ("request: x\nsubtasks: []\n", "routine: is missing"),
-        (routine_text(), "subtasks.1.steps: tuple should have at least 1 item"),
+        (routine_text(), "subtasks.1.steps: is empty"),
         (routine_text({"status": "FINISH", "actoins": []}), "subtasks.1.steps.1.actoins: unknown key; did you mean 'a"),
         (
             routine_text({"status": "FINISH"}, {"each": "subtasks.1.output", "steps": [], "lats": 1}),
-            "subtasks.1.steps.2.steps: tuple should have at least 1 item",
+            "subtasks.1.steps.2.steps: is empty\nsubtasks.1.steps.2.lats: unknown key; did you mean 'last'?",
         ),
         (
             routine_text({"status": "CONTINUE", "actions": [{"tool": "t"}, {"tool": "t", "arguments": []}]}),
-            "subtasks.1.steps.1.actions.1.arguments: input should be a valid dictionary",
+            "subtasks.1.steps.1.actions.1.arguments: must be a mapping of keys to values",
         ),
-        (routine_text({"status": "FINISH"}, version=2), "version: input should be 1"),
+        (routine_text({"each": "rows", "steps": [{"stats": 1}]}), "subtasks.1.steps.1.steps.1.status: is missing\n"),
+        (routine_text("FINISH"), "subtasks.1.steps.1: must be a mapping of keys to values"),
+        (routine_text({"status": "FINISH"}, version=2), "version: must be 1"),
         (routine_text({"status": "FINISH"}, parameters={"item": {}}), "parameters: 'item' has another meaning"),
         (
             routine_text({"status": "FINISH", "result": "d"}).replace('"d"', "2026-05-01"),
-            "subtasks.1.steps.1.result: input was not a valid JSON value: a date needs quotes here",
+            "subtasks.1.steps.1.result: must be text, and is read as a date: put it in quotes",
         ),
     ],
 )
@@ -190,7 +192,7 @@ def test_references_and_escaped_texts_are_accepted(file):
 def test_a_file_that_is_too_large_or_missing_is_refused(file):
     with pytest.raises(RoutineError, match="can't be read: No such file"):
         load_routine(file)
-    assert refusal(file, "#" * (MOST_BYTES + 1)) == "has 1,000,001 bytes; a routine has at most 1,000,000"
+    assert refusal(file, "#" * (MOST_BYTES + 1)) == "has 1,000,001 bytes, and at most 1,000,000 are possible"
 
 
 def test_the_number_of_problems_in_an_error_is_limited(file):

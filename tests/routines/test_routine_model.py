@@ -28,6 +28,18 @@ def test_routine_stands_for_the_model_of_a_kind(start, tmp_path):
     assert surface.effects == [("memo:one", "field-1", "for Ann")]
 
 
+def test_answers_of_a_routine_are_no_calls_that_are_recorded(start, tmp_path):
+    (tmp_path / "fill.routine.yaml").write_text(dump(routine("x")), encoding="utf-8")
+    surface = MemoryServer(MemoryServer.window())
+    record = tmp_path / "calls.jsonl"
+    models = {"app": f"routine:{tmp_path / 'fill.routine.yaml'}", "record": str(record)}
+    supervisor = start(servers=[surface], models=models)
+    result = supervisor.submit(Task(request="anything", target="memo:one")).result(PATIENCE)
+    assert (result.ok, result.usage.replayed) == (True, 2)
+    assert surface.effects == [("memo:one", "field-1", "x")]
+    assert record.read_text(encoding="utf-8") == ""
+
+
 def test_work_that_the_routine_does_not_know_fails(start, tmp_path):
     (tmp_path / "fill.routine.yaml").write_text(dump(routine("x")), encoding="utf-8")
     surface = MemoryServer(MemoryServer.window("two"))

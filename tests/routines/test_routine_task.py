@@ -24,6 +24,21 @@ def file(tmp_path):
     return file
 
 
+def test_action_that_no_tool_takes_is_refused_with_its_place_in_the_file(begin):
+    supervisor = begin()
+    steps = [
+        {"status": "CONTINUE"},
+        {"each": "rows", "steps": [{"status": "CONTINUE"}, {"status": "CONTINUE", "actions": [{"tool": "wirte"}]}]},
+        {"status": "FINISH"},
+    ]
+    subtask = {"target": "memo:one", "kind": "app", "request": "fill it", "steps": steps}
+    routine = fill("x", parameters={"rows": {"value": [1]}}, subtasks=[subtask])
+    with pytest.raises(
+        TaskRefusedError, match=r"are there: subtasks\.1\.steps\.2\.steps\.2\.actions\.0: app agents have"
+    ):
+        supervisor.submit(Task(routine=routine))
+
+
 @pytest.mark.parametrize("change", [lambda file: file.write_text(dump(fill("other"))), lambda file: file.unlink()])
 def test_key_finds_its_task_after_the_file_changed(begin, file, change):
     supervisor = begin()

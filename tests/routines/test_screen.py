@@ -1,4 +1,4 @@
-"""The window in front and the open dialogs, for the facts of each surface."""
+"""The window in front and the dialogs, on each surface."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def draft(index: int, tool: str, result: Any = None, **arguments: Any) -> tuple[
 
 
 def writer_of(calls: list[dict[str, Any]], *outputs: Any, **parameters: str) -> StepsWriter:
-    """Make the writer of steps of one action each, after subtasks with these outputs."""
+    """Make a writer of one-action steps after subtasks with outputs."""
     origins = Origins()
     for number, output in enumerate(outputs, 1):
         origins.add_output(number, number, output)
@@ -92,7 +92,10 @@ def filled(value: Any, tree: dict[str, Any]) -> Any:
 
 
 def unrolled(entries: list[Any], calls: list[dict[str, Any]], outputs: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Return the calls of a routine: a step's number is that in the file, and stands for its latest run."""
+    """Return the calls of a routine.
+
+    A step's number is that in the file, and stands for its latest run.
+    """
     tree: dict[str, Any] = {
         "subtasks": {str(number): {"output": output} for number, output in enumerate(outputs, 1)},
         "steps": {},
@@ -133,7 +136,10 @@ BODY = st.lists(
 
 @st.composite
 def repeated(draw: Any) -> tuple[list[dict[str, Any]], dict[str, Any], int]:
-    """Make calls that repeat for each row, between other calls; also the length of the repetition."""
+    """Make calls that repeat for each row, between other calls.
+
+    The length of the repetition is returned, too.
+    """
     rows, body = draw(ROWS), draw(BODY)
     last = draw(st.integers(1, len(body)))
     calls: list[dict[str, Any]] = [{"tool": "open", "result": {"id": "window-7"}}] * draw(st.integers(0, 1))

@@ -191,7 +191,7 @@ MISTAKES = {
     ),
     "a script that is not there": (
         lambda: job(files={"script.yaml": None}),
-        "models.host: the script {here}/job/script.yaml can't be read: No such file or directory",
+        "models.host: the script {here}/job/script.yaml: can't be read: No such file or directory",
     ),
     "a script of another form": (
         lambda: job(files={"script.yaml": "host: {a: b}\n"}),

@@ -217,7 +217,7 @@ def test_wrong_option_is_reported_in_one_line(call, here, command, option, told)
     ("option", "told"),
     [
         ("recorded:none.jsonl", "models.host: the recording {here}/none.jsonl can't be read"),
-        ("app=scripted:none.yaml", "models.app: the script {here}/none.yaml can't be read"),
+        ("app=scripted:none.yaml", "models.app: the script {here}/none.yaml: can't be read"),
         ("app=elsewhere:small", "models.app: providers.elsewhere: 'elsewhere' is no known kind of provider"),
     ],
 )

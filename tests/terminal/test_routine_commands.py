@@ -75,7 +75,7 @@ def test_an_existing_file_is_replaced_only_with_force(call: Call, here: Path, ru
         (("--parameter", "a=Expenses", "--parameter", "a=Total"), "there is already a parameter a"),
         (("--parameter", "month=May"), "the parameter month: 'May' occurs in no request"),
         (("--parameter", "steps=Expenses"), "parameters: 'steps' has another meaning in references"),
-        (("--name", "a b"), "routine: String should match pattern"),
+        (("--name", "a b"), "routine: has the wrong form: it must match"),
     ],
 )
 def test_mistakes_are_reported_and_no_file_is_written(

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard import Expected, FunctionModel, ModelAnswer, Outcome, Settings, Supervisor, Task
+from callboard import Expected, FunctionModel, Model, ModelAnswer, Outcome, Settings, Supervisor, Task
 from callboard.messages import (
     AgentKind,
     CommandResult,
@@ -384,6 +384,11 @@ def test_unrecorded_call_error_names_the_recorded_ones(asks, file, tmp_path):
 
 
 # The recorder
+
+
+def test_a_recorder_passes_every_method_of_a_model_on():
+    methods = {name for name, member in vars(Model).items() if callable(member) and not name.startswith("_")}
+    assert methods <= vars(RecordingModel).keys()
 
 
 def test_a_recorder_expects_what_its_model_expects(asks, file, tmp_path):
