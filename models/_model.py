@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog, Skill
 from callboard.messages import (
+    ActionGuard,
     Address,
     AgentKind,
     Effect,
@@ -178,6 +179,8 @@ class ModelAnswer(Value):
     """The place of the routine's step that it repeats, from 1; 0 for a model's own answer."""
     routine_miss: RoutineMiss | None = None
     """The reason why the routine was left at this answer."""
+    guards: tuple[ActionGuard, ...] = ()
+    """The guards of its actions, in order, if a routine gave it."""
     cut: str = ""
     """The reason to send the answer back even if it parses: it is cut, too long or contradictory. For the model."""
     summarised: int = 0

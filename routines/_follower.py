@@ -16,11 +16,13 @@ from callboard.messages import (
     RoutineMissError,
     RoutineStep,
     agent_kind,
+    changed_fact,
     number_of,
 )
 from callboard.models import ModelAnswer, resolve
 from callboard.routines._control_guard import held_controls
 from callboard.routines._expected import check_result, expected_of
+from callboard.routines._filled_guard import action_guard, filled_facts
 from callboard.routines._filling import PlacedStep, placed_step
 from callboard.routines._screen import folders_of
 
@@ -203,7 +205,8 @@ class RoutineFollower:
         content = self._content(request, placed, tree)
         if request.reasons:  # after the guard: else they may be those against a model's answer
             raise _LeftError(placed.number, "an answer that can be used", request.reasons[-1])
-        return _answer(content=content, routine_step=placed.place)
+        guards = tuple(action_guard(action, placed.number, tree) for action in placed.step.actions)
+        return _answer(content=content, routine_step=placed.place, guards=guards)
 
     def _placed(self, request: ModelRequest, progress: _Progress, tree: dict[str, Any]) -> PlacedStep:
         """Return the next step, after a look at the results of the one before."""
@@ -213,7 +216,7 @@ class RoutineFollower:
             if before is not None:
                 number = before.number
                 if not progress.asked:
-                    _check_results(before, progress.results.get(before.place, ()))
+                    _check_results(before, progress.results.get(before.place, ()), tree)
                     _check_look(before, progress, request)
                     self._check_subtasks(before, request)
             placed = placed_step(steps, place, tree, progress.results)
@@ -345,10 +348,14 @@ def _check_look(placed: PlacedStep, progress: _Progress, request: ModelRequest) 
         raise _LeftError(placed.number, expected, "the same view", place=placed.place, by_guard=True)
 
 
-def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:
-    """Leave the routine if the results of a step have another form than the recorded ones."""
+def _check_results(placed: PlacedStep, results: Sequence[CommandResult], tree: Mapping[str, Any]) -> None:
+    """Leave the routine if a step was not done, or its results have another form than the recorded ones."""
+    values = tree if placed.item is None else {**tree, "item": placed.item}
     for number, action in enumerate(placed.step.actions):
         result = results[number] if number < len(results) else None
+        missed = None if result is None else result.missed or _changed_fact(placed, action, result, values)
+        if missed is not None:
+            raise _LeftError(placed.number, missed.expected, missed.found, place=placed.place)
         expected = f"the recorded form of the result of {action.tool}"
         difference = (
             f"{action.tool} was not done"
@@ -357,6 +364,15 @@ def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None
         )
         if difference:
             raise _LeftError(placed.number, expected, difference, place=placed.place)
+
+
+def _changed_fact(
+    placed: PlacedStep, action: RoutineAction, result: CommandResult, tree: Mapping[str, Any]
+) -> RoutineMiss | None:
+    """Compare the facts after an action that was done with the recorded ones."""
+    if action.expect is None or result.status is not ResultStatus.SUCCESS:
+        return None
+    return changed_fact(placed.number, filled_facts(action.expect.leaves, tree), result.left)
 
 
 def outcome_of(done: SubtaskResult) -> dict[str, Any]:
