@@ -56,6 +56,8 @@ class ToolInfo:
     """Whether prompts list the tool; a model may call it even if they do not."""
     names_controls: bool = True
     """Whether its parameters `control_id` and `control_name` name a control; those of third parties' tools do not."""
+    has_form: bool = False
+    """Whether its surface tells the form of its calls, which a routine's values may not change."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

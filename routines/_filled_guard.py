@@ -21,23 +21,21 @@ _PART = re.compile(r"\$\$\{|\$\{((?!secret:)[^}]*)\}")
 _DIGITS = 30
 
 
-def action_guard(action: RoutineAction, step: int, tree: Mapping[str, Any]) -> ActionGuard:
+def action_guard(action: RoutineAction, step: int, tree: Mapping[str, Any], *, has_form: bool) -> ActionGuard:
     """Make the guard of an action, with the values of this run.
 
     Args:
         action: The action, as it is written.
         step: The number of its step.
         tree: The values that references stand for.
+        has_form: Whether its surface may tell the form of the call; else there are no marks.
 
     Raises:
         LookupError: If a reference leads nowhere.
     """
-    marks = _Marks(tree)
-    marked = {name: marks.put_in(value) for name, value in action.arguments.items()}
-    changed = {name: value for name, value in marked.items() if value != action.arguments[name]}
-    return ActionGuard(
-        step=step, marked=changed or None, texts=marks.texts, relies_on=filled_facts(action.relies_on, tree)
-    )
+    facts, marks = filled_facts(action.relies_on, tree), _Marks(tree)
+    marked = {name: marks.put_in(value) for name, value in action.arguments.items() if has_form}
+    return ActionGuard(step=step, marked=marked if marks.texts else None, texts=marks.texts, relies_on=facts)
 
 
 def filled_facts(facts: Mapping[str, JsonValue], tree: Mapping[str, Any]) -> dict[str, JsonValue]:

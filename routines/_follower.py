@@ -205,7 +205,11 @@ class RoutineFollower:
         content = self._content(request, placed, tree)
         if request.reasons:  # after the guard: else they may be those against a model's answer
             raise _LeftError(placed.number, "an answer that can be used", request.reasons[-1])
-        guards = tuple(action_guard(action, placed.number, tree) for action in placed.step.actions)
+        plain = {tool.name for tool in request.tools if not tool.has_form}
+        guards = tuple(
+            action_guard(action, placed.number, tree, has_form=action.tool not in plain)
+            for action in placed.step.actions
+        )
         return _answer(content=content, routine_step=placed.place, guards=guards)
 
     def _placed(self, request: ModelRequest, progress: _Progress, tree: dict[str, Any]) -> PlacedStep:

@@ -217,6 +217,7 @@ class LocalTool(BoundTool):
             effect=tool.effect,
             controls=tuple(sorted(tool.controls)),
             offered=tool.offered,
+            has_form=target is not None and _overrides(surface, "form"),
         )
         checks_origins = "origin" in surface.resource_kinds
         self.place = SecretPlace(tool.name, declared_secret(schema), target, checks_origins)
@@ -377,7 +378,7 @@ class LocalTool(BoundTool):
         return await self._changed_form(guard, arguments) or await super().miss(guard, arguments, facts)
 
     async def _changed_form(self, guard: ActionGuard, arguments: Mapping[str, JsonValue]) -> RoutineMiss | None:
-        if guard.marked is None or self._target is None or not _overrides(self._surface, "form"):
+        if guard.marked is None or not self.info.has_form:
             return None
         unbound_arguments = self._unbound(self._received(arguments))
         forms: list[JsonValue] = []

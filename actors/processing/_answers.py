@@ -71,7 +71,8 @@ def decision_of(
         filled = action if references is None else _filled(action, references)
         checked = _action(context, run, tools, labels, filled, program=answer.program)
         guard = answer.guards[number] if number < len(answer.guards) else None
-        actions.append(checked if guard is None else checked.model_copy(update={"guard": guard}))
+        guards = guard is not None and (guard.marked is not None or guard.relies_on)
+        actions.append(checked.model_copy(update={"guard": guard}) if guards else checked)
     _check_points(actions, observation)
     target, subtask = None, ""
     group: tuple[PlannedSubtask, ...] = ()
