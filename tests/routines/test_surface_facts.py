@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sqlite3
+import threading
+import time
 
 import pytest
 
 from callboard import Outcome, Task, tool
 from callboard.journal import JournalReader
-from callboard.messages import Control, Effect, Observation, Target, TargetKind
+from callboard.messages import Control, Decided, Effect, Observation, Target, TargetKind
 from callboard.routines import record
 from callboard.surface import Server, ToolError
 from callboard.testing import assert_replays
@@ -140,3 +144,40 @@ def test_model_goes_on_where_a_fact_differs(start, routine):
     assert result.ok
     assert "expected 'may2026' to be a book of version 3; found a book of version 4" in str(requests[0])
     assert ledger.queries == []
+
+
+class Drafts(Ledger):
+    """A ledger whose queries change the fact that they rely on, in their own time."""
+
+    def __init__(self) -> None:
+        super().__init__(may2026="3")
+        self.changed, self.go = threading.Event(), threading.Event()
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def query(self, text: str) -> dict[str, str]:
+        """Run a query: `sum BOOK`."""
+        self.books["may2026"] = "4"
+        self.changed.set()
+        self.go.wait(PATIENCE)
+        return super().query(text)
+
+
+def test_call_that_a_crash_interrupted_is_made_again_whatever_it_changed(start, tmp_path, routine):
+    path, copy = tmp_path / "killed.db", tmp_path / "copy.db"
+    ledger = Drafts()
+    supervisor = start(servers=[ledger], journal={"path": path}, system={"ask_question": False})
+    supervisor.submit(Task(id="t", routine=routine))
+    assert ledger.changed.wait(PATIENCE)
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:  # as a process leaves it that is killed now
+        with contextlib.closing(sqlite3.connect(path)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        with JournalReader.open(copy) as reader:
+            if any(isinstance(row.message, Decided) for row in reader.rows("t")):
+                break
+    ledger.go.set()
+    supervisor.stop()
+    successor = Ledger(**ledger.books)
+    supervisor = start(servers=[successor], journal={"path": copy}, system={"ask_question": False})
+    result = supervisor.handle("t").result(PATIENCE)
+    assert (result.outcome, successor.queries) == (Outcome.FINISHED, ["sum may2026"]), result.causes

@@ -35,7 +35,7 @@ class Runs:
         self.journal = self.folder / f"{self.count}.db"
         settings = Settings(
             shells={"box": {"cwd": self.work}},
-            policy=[{"verdict": "allow", "tool": "run"}],
+            policy=[{"verdict": "allow"}],
             journal={"path": self.journal},
             system={"ask_question": False},
         )
@@ -45,7 +45,9 @@ class Runs:
             def decide(request: Any) -> dict[str, Any]:
                 if request.step > len(commands):
                     return {"Status": "FINISH"}
-                return {"Status": "CONTINUE", "Actions": [{"function": "run", "arguments": commands[request.step - 1]}]}
+                call = commands[request.step - 1]
+                action = call if "function" in call else {"function": "run", "arguments": call}
+                return {"Status": "CONTINUE", "Actions": [action]}
 
             models["linux"] = FunctionModel(decide)
         with Supervisor.start(settings, models=models) as supervisor:
@@ -153,3 +155,33 @@ def test_routine_stops_at_another_exit_code(runs):
     routine = runs.record({"a.txt": "x"}, "cmp a.txt a.txt", {"command": "grep -c x a.txt"})
     assert runs.repeat(routine, {"a.txt": "x"}) == ""
     assert "expected 'exit code' to be 0; found 1" in runs.repeat(routine, {"a.txt": "y"})
+
+
+def test_file_that_a_tool_writes_is_in_its_guard(runs):
+    call = {"function": "write_file", "arguments": {"path": "notes/may.txt", "text": "x"}}
+    routine = runs.record({"notes/a.txt": ""}, call, path="notes/may.txt")
+    (action,) = routine.subtasks[0].steps[0].actions
+    assert action.relies_on == {"${path}": "missing"}
+    assert action.expect.leaves == {"${path}": "a file"}
+    assert "to be missing; found a file" in runs.repeat(routine, {"notes/may.txt": "mine"})
+
+
+def test_names_are_those_of_the_folder_in_which_a_command_begins(runs):
+    routine = runs.record({"data/a.txt": "1"}, "cd data && cp a.txt b.txt", "cat b.txt")
+    first, second = [step.actions[0] for step in routine.subtasks[0].steps[:2]]
+    assert first.relies_on == {"data": "a folder", "a.txt": "a file", "b.txt": "missing"}
+    assert first.expect.leaves == {"exit code": 0, "data": "a folder", "a.txt": "a file", "b.txt": "a file"}
+    assert second.relies_on == {"b.txt": "a file"}
+    assert runs.repeat(routine, {"data/a.txt": "1"}) == ""
+
+
+def test_loop_keeps_the_facts_that_all_items_share(runs):
+    names = ("north", "south", "west")
+    files = {f"{name}.csv": name for name in names}
+    commands = [f"cat {name}.csv >> all.txt" for name in names]
+    listing = {"command": 'printf \'["north", "south", "west"]\'', "read_json": True}
+    routine = runs.record(files, listing, *commands)
+    (action,) = routine.subtasks[0].steps[1].steps[0].actions
+    assert action.relies_on == {"${item}.csv": "a file"}  # the first command makes all.txt
+    assert runs.repeat(routine, files) == ""
+    assert "'west.csv' to be a file; found missing" in runs.repeat(routine, {"north.csv": "", "south.csv": ""})
