@@ -37,7 +37,7 @@ def refusals(old: Routine, new: Routine) -> list[str]:
         *(f"it puts the secret {name!r} into {place}" for _, place, name in _added(after.secrets, before.secrets)),
         *(f"it calls {tool} without {guard}" for _, tool, guard in _added(after.unguarded, before.unguarded)),
         *(f"it uses the {kind} {name!r} without its columns" for kind, name in tables),
-        *(f"it calls {tool} without the fact {name!r}" for _, tool, name in _dropped(before.facts, after.facts)),
+        *(f"it calls {tool} without the fact {name}" for _, tool, name in _dropped(before.facts, after.facts)),
         *(f"it drops the check {_short(check)}" for check in old.checks if check not in new.checks),
     ]
     return [*reasons, "it drops the HostAgent's steps"] if old.host and not new.host else reasons
@@ -60,7 +60,7 @@ def concerns(old: Routine, new: Routine) -> list[str]:
         *(f"it works in another window: {window!r}" for window in windows),
         *(f"it goes on behind the dialog {dialog!r}" for dialog in _added(after.dialogs, before.dialogs)),
         *(f"it uses the {state} {kind} {name!r}" for kind, name, state in _added(after.weak, before.weak)),
-        *(f"it calls {tool} where {name!r} is {value}" for tool, name, value in _changed(before.facts, after.facts)),
+        *(f"it calls {tool} where {name} is {value}" for tool, name, value in _changed(before.facts, after.facts)),
         *(f"it changes the parameter {name}" for name in changed),
     ]
 
@@ -125,8 +125,8 @@ class _Facts:
         leaves = {} if action.expect is None else action.expect.leaves
         call = kind, action.tool, json.dumps(action.arguments, sort_keys=True)
         facts = self.facts.setdefault(call, {})
-        facts |= {f"{name} before it": value for name, value in action.relies_on.items()}
-        facts |= {f"{name} after it": value for name, value in leaves.items()}
+        facts |= {f"{name!r} before it": value for name, value in action.relies_on.items()}
+        facts |= {f"{name!r} after it": value for name, value in leaves.items()}
         for key, value in action.arguments.items():
             self._add_literals(f"{place}.arguments.{key}", value)
             self._add_secrets(kind, f"{action.tool}, {key}", value)
