@@ -1,4 +1,4 @@
-"""The guard of a routine's action, and the miss of one that does not hold."""
+"""The guard of a routine's action, and its miss."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ class ActionGuard(Value):
     """The facts that must hold right before it."""
 
     def changed_form(self, marked: JsonValue, filled: JsonValue) -> RoutineMiss | None:
-        """Compare the form of the call with its marks, once they are replaced, with that of the call itself."""
+        """Compare the form with marks, once they are replaced, with the call's."""
         marks = re.compile("|".join(self.texts) or r"(?!)")
         expected = _with_texts(marked, lambda text: marks.sub(lambda mark: self.texts[mark[0]], text))
         return None if expected == filled else self.other_form(f"another form: {_short(filled)}")
 
     def other_form(self, found: str) -> RoutineMiss:
-        """Make the miss of a call whose form is another one, or can't be told."""
+        """Make the miss of a call that has another form."""
         values = ", ".join(map(repr, self.texts.values()))
         recorded = f"the recorded form of the call with {'the values ' if len(self.texts) > 1 else ''}{values} in it"
         return RoutineMiss(step=self.step, expected=recorded, found=found)
 
 
 def changed_fact(step: int, recorded: Mapping[str, JsonValue], facts: Mapping[str, JsonValue]) -> RoutineMiss | None:
-    """Return the first recorded fact of a step that is missing or another one."""
+    """Return the first recorded fact of a step that differs."""
     for name, value in recorded.items():
         if name not in facts or facts[name] != value:
             found = facts.get(name, "nothing known of it")
@@ -67,7 +67,7 @@ def changed_fact(step: int, recorded: Mapping[str, JsonValue], facts: Mapping[st
 
 
 def _with_texts(form: JsonValue, written: Callable[[str], str]) -> JsonValue:
-    """Return a form whose texts are `written`, but not the keys of objects."""
+    """Change the texts of a form, but no keys of objects."""
     match form:
         case str():
             return written(form)

@@ -142,6 +142,8 @@ class RoutineFollower:
     parameters: Mapping[str, JsonValue] = field(default_factory=dict)
     strict: bool = False
     """Whether a miss fails the task, in place of asking a model or a person."""
+    dry_run: bool = False
+    """Whether the task only plans its actions. Its steps can't be told further than they need no earlier ones."""
 
     @functools.cached_property
     def _assigned(self) -> list[int]:
@@ -169,9 +171,20 @@ class RoutineFollower:
         try:
             return self._next_answer(request, progress)
         except _LeftError as error:
+            if self.dry_run and AgentStatus.FINISH in request.statuses and _passed_over(request, progress):
+                return self._unknown(progress.place, error.miss)
             if has_model and not self.strict:
                 return error.miss
             return self._without_model(request, progress, error)
+
+    def _unknown(self, place: int, miss: RoutineMiss) -> ModelAnswer:
+        """End a dry run at a step that needs the results of steps which it did not do."""
+        comment = (
+            f"a dry run can't tell the steps of the routine {self.routine.routine} from step {miss.step} on, because "
+            f"it did nothing before: expected {miss.expected[:_LONGEST]}; found {miss.found[:_LONGEST]}"
+        )
+        content = {"Status": AgentStatus.FINISH.value, "Comment": comment}
+        return _answer(content=content, routine_step=place)
 
     def waits(self, request: ModelRequest) -> bool:
         """Return whether only the guard of the next step does not hold.
@@ -184,7 +197,7 @@ class RoutineFollower:
         try:
             self._next_answer(request, progress)
         except _LeftError as error:
-            return error.by_guard
+            return error.by_guard and not (self.dry_run and _passed_over(request, progress))
         return False
 
     def _progress(self, request: ModelRequest) -> _Progress | None:
@@ -339,6 +352,12 @@ class RoutineFollower:
         question = {"text": reason, "choices": choices}
         content = {"Status": AgentStatus.PENDING.value, "Comment": reason, "Questions": [question]}
         return _answer(content=content, routine_step=error.place or progress.place, routine_miss=miss)
+
+
+def _passed_over(request: ModelRequest, progress: _Progress) -> bool:
+    """Return whether a dry run left out earlier actions."""
+    results = (result for results in progress.results.values() for result in results)
+    return bool(request.subtasks) or any(result.status is ResultStatus.DRY_RUN for result in results)
 
 
 def _check_look(placed: PlacedStep, progress: _Progress, request: ModelRequest) -> None:

@@ -21,7 +21,9 @@ class TaskRoutines:
         """Follow the routine of a task, if it has one."""
         if isinstance(task.routine, Routine):
             values = {name: parameter.value for name, parameter in task.routine.parameters.items()}
-            follower = RoutineFollower(task.routine, values | task.parameters, strict=task.strict_routine)
+            follower = RoutineFollower(
+                task.routine, values | task.parameters, strict=task.strict_routine, dry_run=task.dry_run
+            )
             self._followers[task.id] = follower
 
     def of(self, task_id: str) -> RoutineFollower | None:

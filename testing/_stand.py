@@ -124,7 +124,7 @@ class Alone:
         return observation
 
     def ask_about(self, method: str, call: SurfaceCall, target: Target) -> Any:
-        """Ask a method about a call, with all its arguments but the bound ones, as a supervisor does."""
+        """Ask a method about a call, with its checked arguments."""
         entry = next((entry for entry in self.surface.tools() if entry.name == call.tool), None)
         arguments = dict(call.arguments)
         if entry is not None:  # else it is a tool of an MCP server

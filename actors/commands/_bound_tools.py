@@ -133,7 +133,7 @@ class BoundTool(ABC):
     async def miss(
         self, guard: ActionGuard, arguments: Mapping[str, JsonValue], facts: Mapping[str, JsonValue] | None
     ) -> RoutineMiss | None:
-        """Return why the guard of a routine's call does not hold; None if it does.
+        """Compare a call with its routine's guard; return the difference.
 
         Args:
             guard: The guard.
@@ -374,7 +374,7 @@ class LocalTool(BoundTool):
     async def miss(
         self, guard: ActionGuard, arguments: Mapping[str, JsonValue], facts: Mapping[str, JsonValue] | None
     ) -> RoutineMiss | None:
-        """Compare the call's form with that of the same call with marks in place of the values, then the facts."""
+        """Compare the form of the call, then the facts."""
         return await self._changed_form(guard, arguments) or await super().miss(guard, arguments, facts)
 
     async def _changed_form(self, guard: ActionGuard, arguments: Mapping[str, JsonValue]) -> RoutineMiss | None:

@@ -224,7 +224,7 @@ class ActionList:
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
     async def _missed(self, action: Action) -> RoutineMiss | None:
-        """Note the facts that an action relies on; return why it misses its routine's guard, if it does.
+        """Note the facts before an action, and compare its routine's guard.
 
         The facts tell nothing in a dry run, in which nothing was done before, and of a call that a crash interrupted,
         which may have changed them itself.
@@ -234,13 +234,13 @@ class ActionList:
         known = not (self.run.assign.dry_run or again or action.call_id in self.written)
         if known:
             asking = f"asking what {action.tool} relies on"
-            relied_on = await in_time(self.context, tool.relies_on(action.arguments), asking)
-            self._relied_on = self.context.services.secrets.redact(self.run.assign.task_id, relied_on)
+            facts = {"relied_on": await in_time(self.context, tool.relies_on(action.arguments), asking)}
+            self._relied_on = self.context.services.secrets.redact(self.run.assign.task_id, facts)["relied_on"]
         if action.guard is None:
             return None
-        facts = self._relied_on if known else None
+        present = self._relied_on if known else None
         asking = f"asking for the form of {action.tool}"
-        return await in_time(self.context, tool.miss(action.guard, action.arguments, facts), asking)
+        return await in_time(self.context, tool.miss(action.guard, action.arguments, present), asking)
 
     def _miss(self, missed: RoutineMiss) -> Acted:
         """Skip the remaining actions, because a routine's guard does not hold."""
@@ -272,9 +272,10 @@ class ActionList:
         self.results.append(result)
 
     async def _stopped(self, action: Action, ruled: Ruling, facts: Facts) -> Acted | None:
-        """Stop the list unless the action is allowed, and its control and its routine's guard are as they were.
+        """Stop the list unless the action is allowed and its guards hold.
 
-        A dry run asks for no approval.
+        Its control must be unchanged, and so must the facts that a routine's action relies on. A dry run asks for no
+        approval.
         """
         missed = await self._missed(action)
         if missed is not None:
@@ -346,7 +347,7 @@ class ActionList:
         return result
 
     async def _with_facts(self, command: Command, result: CommandResult) -> CommandResult:
-        """Add the facts before and after an action, redacted, if its surface tells some."""
+        """Add the surface's facts before and after an action, redacted."""
         left: dict[str, JsonValue] = {}
         if result.status is ResultStatus.SUCCESS:
             telling = self._tools[command.tool].leaves(command.parameters, result.value)
@@ -354,7 +355,7 @@ class ActionList:
                 left = await in_time(self.context, telling, f"asking what {command.tool} leaves")
         if not (self._relied_on or left):
             return result
-        facts = {"relied_on": self._relied_on, "left": self.context.services.secrets.redact(command.task_id, left)}
+        facts = self.context.services.secrets.redact(command.task_id, {"relied_on": self._relied_on, "left": left})
         return result.model_copy(update=facts)
 
     async def _cover(self, action: Action) -> None:

@@ -217,7 +217,7 @@ class Tape:
         return result.error if result.status is ResultStatus.SKIPPED else ""
 
     def missed(self) -> RoutineMiss | None:
-        """Return the guard that the next action missed; None if it did not."""
+        """Return the next action's miss of its guard; None without one."""
         if not isinstance(self.message, StepDone) or self.done >= len(self.message.record.results):
             return None
         return self.message.record.results[self.done].missed

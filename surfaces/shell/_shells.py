@@ -197,7 +197,7 @@ class ShellSurface(Server):
         return (f"{_machine(shell)}{shell.inside(str(arguments.get('path', '')))}",)
 
     def form(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-        """Return the words of a command, with its programs, operators and options as keys."""
+        """Return a command's words, with programs, operators and options as keys."""
         return command_form(str(arguments["command"])) if tool in _COMMANDS else None
 
     def relies_on(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -209,7 +209,7 @@ class ShellSurface(Server):
     def leaves(
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue], answer: JsonValue
     ) -> dict[str, JsonValue]:
-        """Return a command's exit code, the form of its JSON, and the kinds of the files and folders that it names.
+        """Return a command's exit code, form of JSON, and kinds of files.
 
         Those of a background command are not made yet.
         """

@@ -1,4 +1,4 @@
-"""The form of a command: the parts that a value which is put into it must not change."""
+"""The form of a command, which no filled value may change."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _command(source: bytes, node: Node) -> JsonValue:
 
 
 def _arguments(program: str, words: Sequence[JsonValue]) -> list[JsonValue]:
-    """Return the words after a program's name; options, code and further programs have keys."""
+    """Return a program's words; options, code and further programs have keys."""
     bare = program.rpartition("/")[2]
     arguments = [_argument(bare, word) for word in words]
     operands = [place for place, word in enumerate(words) if isinstance(word, str) and not _NO_PROGRAM.match(word)]
@@ -93,7 +93,7 @@ def _argument(program: str, word: JsonValue) -> JsonValue:
 
 
 def _data(program: str, word: str) -> JsonValue:
-    """Return a word that is no option; of one that may be code, the signs are a key."""
+    """Return a word that is no option, with signs if code."""
     if program not in _CODED and (program in DATA_PROGRAMS or _PLAIN.fullmatch(word)):
         return word
     return {_signs(word): word}
@@ -124,7 +124,7 @@ def _words(source: bytes, node: Node) -> list[JsonValue]:
 
 
 def _signs(text: str) -> str:
-    """Return a text with one letter in place of all letters and digits side by side."""
+    """Replace letters and digits that are side by side by one letter."""
     return _LETTERS.sub("w", text)
 
 

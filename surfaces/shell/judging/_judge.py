@@ -75,13 +75,16 @@ def judge(
 
 
 def touched_by(command: str, *, cwd: Path, disk: Disk, environment: Mapping[str, str]) -> tuple[Touched, bool]:
-    """Return the record of what a command touches, and whether it is complete; the arguments are those of `judge`."""
+    """Record the files that a command touches; return whether all are known.
+
+    The arguments are those of `judge`.
+    """
     touched = Touched(disk, cwd)
     return touched, not _fill(touched, command, environment)
 
 
 def _fill(touched: Touched, command: str, environment: Mapping[str, str]) -> str:
-    """Record what a command touches; return why its effects are unknown, or an empty text."""
+    """Record a command's effects; return why they are unknown, or nothing."""
     try:
         source = command.encode()
         _check_environment(environment, touched.disk)

@@ -23,7 +23,7 @@ _LOOKS_LIKE_A_FILE = re.compile(r"(?!\w+://)(?:.*/.*|[\w. +@%=,-]*\w\.[A-Za-z]\w
 
 
 def named_files(command: str, *, cwd: Path, disk: Disk, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the kinds of the files and folders that a command names, by these names.
+    """Return the kinds of the files that a command names, by name.
 
     A kind is ``a file``, ``a folder``, ``missing`` or ``neither a file nor a folder``. Patterns name none. Of a command
     that can't be analysed, all words count that are files now, or look like names of files.
@@ -40,7 +40,7 @@ def named_files(command: str, *, cwd: Path, disk: Disk, environment: Mapping[str
 
 
 def file_kind(disk: Disk, path: str) -> str:
-    """Return the kind of a file or folder; empty if it can't be told."""
+    """Return the kind of a file or folder; empty if unknown."""
     try:
         if disk.is_folder(path):
             return "a folder"
