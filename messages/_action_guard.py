@@ -46,7 +46,7 @@ class ActionGuard(Value):
 
     def changed_form(self, marked: JsonValue, filled: JsonValue) -> RoutineMiss | None:
         """Compare the form with marks, once they are replaced, with the call's."""
-        marks = re.compile("|".join(self.texts) or r"(?!)")
+        marks = re.compile("|".join(map(re.escape, self.texts)) or r"(?!)")
         expected = _with_texts(marked, lambda text: marks.sub(lambda mark: self.texts[mark[0]], text))
         return None if expected == filled else self.other_form(f"another form: {_short(filled)}")
 

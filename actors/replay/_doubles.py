@@ -182,6 +182,12 @@ class RecordedTool(BoundTool):
         """Name the recipient that a person was shown."""
         return "" if self._tape.ruled is None else _RecordedFacts.model_validate(self._tape.ruled).recipient
 
+    async def relies_on(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return nothing, since results have the facts; fail as recorded."""
+        if self._tape.refused():
+            raise ToolTimeoutError(self._tape.refused())
+        return {}
+
     async def miss(
         self, guard: ActionGuard, arguments: Mapping[str, JsonValue], facts: Mapping[str, JsonValue] | None
     ) -> RoutineMiss | None:
