@@ -430,8 +430,21 @@ _LISTED = ("callboard", "agui", "answers", "console", "errors", "kinds", "observ
 API = {
     **{part: tuple(public_module(part).__all__) for part in _LISTED},
     "events": tuple(name for name, value in vars(callboard.events).items() if isinstance(value, type)),
+    "journal": ("JournalReader",),
+    "routines": (
+        *("RoutineProposal", "RoutineRecording", "StoredProposal", "dump", "load_routine", "promote", "propose"),
+        *("record", "stored_proposal", "write_proposal"),
+    ),
     "messages": (
-        *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
+        *(
+            "Action",
+            "ActionGuard",
+            "AppAgentStatus",
+            "ApprovalRequest",
+            "AskedQuestion",
+            "AtDeadline",
+            "BlackboardEntry",
+        ),
         *("BlackboardView", "Budget", "Cause", "Check", "CheckResult", "CommandResult", "CommandType"),
         *("ControlQuery", "ControlRef", "CrashedAgent", "DailyUsage", "PageQuery", "Reading"),
         *("HostAgentStatus", "Judge", "JudgeResult", "Limit"),

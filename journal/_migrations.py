@@ -190,6 +190,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX tasks_routine ON tasks (routine, number) WHERE routine IS NOT NULL;
     PRAGMA user_version = 14;
     """,
+    # Answers and actions of a routine have their guards, and results the facts that their surface told before and after
+    # them. Older rows lack all of these: routines that are recorded from them have no such facts. Older versions can't
+    # read the new ones.
+    "PRAGMA user_version = 15;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

@@ -3,6 +3,7 @@
 Messages are frozen pydantic models.
 """
 
+from callboard.messages._action_guard import ActionGuard, RoutineMiss, changed_fact
 from callboard.messages._agent_status import (
     AgentStatus,
     AppAgentStatus,
@@ -152,7 +153,6 @@ from callboard.messages._routine import (
     RoutineAction,
     RoutineAssignment,
     RoutineLoop,
-    RoutineMiss,
     RoutineParameter,
     RoutineStep,
     RoutineSubtask,
@@ -240,6 +240,7 @@ __all__ = [
     "UNATTENDED",
     "Action",
     "ActionFacts",
+    "ActionGuard",
     "Address",
     "AgentCrashedError",
     "AgentKind",
@@ -410,6 +411,7 @@ __all__ = [
     "agent_kind",
     "answer_notes",
     "as_json",
+    "changed_fact",
     "check_depth",
     "check_expression",
     "check_schema",

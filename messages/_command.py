@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from callboard.messages._action_guard import ActionGuard, RoutineMiss
 from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
 from callboard.messages._documented_fields import DocumentedFields
 from callboard.messages._target import ControlRef
@@ -135,6 +136,8 @@ class Action(Value):
     facts: ActionFacts | None = None
     """The facts of an action that is held for an approval. None for any other, and in journals of versions that kept
     none: such an approval holds for the tool and its arguments."""
+    guard: ActionGuard | None = None
+    """The guard of an action that repeats a routine's; None for any other."""
 
     @property
     def points(self) -> tuple[tuple[int, int], ...]:
@@ -217,6 +220,12 @@ class CommandResult(Message):
     """Whether the tool raised an exception other than its own refusal: it may have done a part of the action."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     """The arguments of a call whose step was interrupted, since no finished step records them."""
+    relied_on: dict[str, JsonValue] = Field(default_factory=dict)
+    """The facts that its surface told right before it, for a routine."""
+    left: dict[str, JsonValue] = Field(default_factory=dict)
+    """The facts that its surface told right after it."""
+    missed: RoutineMiss | None = None
+    """The reason why it was not run: a guard of its routine did not hold."""
     seconds: Seconds = Field(default=0.0, ge=0)
 
     @property

@@ -74,6 +74,9 @@ class ExpectedResult(DocumentedFields, Value):
     """Whether the action changes something."""
     members: Annotated[tuple[str, ...], AnySequence] | None = None
     """The names of the members of its answer, sorted; null if the answer is no object."""
+    leaves: dict[str, JsonValue] = Field(default_factory=dict)
+    """The facts that must hold right after it, as its surface tells them: the files that a command made, by their
+    names."""
 
 
 class RoutineAction(DocumentedFields, Value):
@@ -89,6 +92,9 @@ class RoutineAction(DocumentedFields, Value):
     """The place in `controls` of the control that it acts on, from 0; null if it acts on none."""
     expect: ExpectedResult | None = None
     """The expected form of its result; null for any."""
+    relies_on: dict[str, JsonValue] = Field(default_factory=dict)
+    """The facts that must hold right before it, as its surface tells them: the files that a command names, each `a
+    file`, `a folder` or `missing`. References may be part of their names."""
     hazards: Annotated[tuple[Annotated[Hazard, Field(strict=False)], ...], AnySequence] = ()
     """The hazards that the policy saw when it was recorded. No repair of the routine that brings others is promoted."""
 
@@ -222,21 +228,6 @@ class RecordedRun(DocumentedFields, Value):
     """Their cost, as far as their price was known."""
     seconds: Seconds = Field(default=0.0, ge=0)
     """The time from submission to end."""
-
-
-class RoutineMiss(DocumentedFields, Value):
-    """A step of a routine whose guard did not hold."""
-
-    step: int = Field(ge=1)
-    """The number of the step in the written list of the agent's steps, from 1."""
-    expected: str
-    """The recorded fact."""
-    found: str
-    """The present one."""
-
-    def __str__(self) -> str:
-        """Say it in one sentence."""
-        return f"step {self.step}: expected {self.expected}; found {self.found}"
 
 
 class StepPlace(NamedTuple):

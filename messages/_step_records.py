@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
+from callboard.messages._action_guard import ActionGuard, RoutineMiss
 from callboard.messages._base import Message, TaskId, Term
 from callboard.messages._command import Action
-from callboard.messages._routine import RoutineMiss
 from callboard.messages._step import Decision
 from callboard.messages._target import ControlRef, Observation, Target
 
@@ -55,6 +55,8 @@ class Answered(Message):
     own answer, and in journals of versions without routines."""
     routine_miss: RoutineMiss | None = None
     """The reason why the routine was left at this answer; None if it was not."""
+    guards: tuple[ActionGuard, ...] = ()
+    """The guards of its actions, if a routine gave it."""
     cut: str = ""
     """The reason why it is incomplete: it was cut, or is longer than the limit."""
     fingerprint: str = ""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.config import HostLog, Skill
 from callboard.messages import (
+    ActionGuard,
     Address,
     AgentKind,
     Effect,
@@ -55,6 +56,8 @@ class ToolInfo:
     """Whether prompts list the tool; a model may call it even if they do not."""
     names_controls: bool = True
     """Whether its parameters `control_id` and `control_name` name a control; those of third parties' tools do not."""
+    has_form: bool = False
+    """Whether its surface tells the form of its calls, which a routine's values may not change."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -178,6 +181,8 @@ class ModelAnswer(Value):
     """The place of the routine's step that it repeats, from 1; 0 for a model's own answer."""
     routine_miss: RoutineMiss | None = None
     """The reason why the routine was left at this answer."""
+    guards: tuple[ActionGuard, ...] = ()
+    """The guards of its actions, in order, if a routine gave it."""
     cut: str = ""
     """The reason to send the answer back even if it parses: it is cut, too long or contradictory. For the model."""
     summarised: int = 0

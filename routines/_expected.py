@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def expected_of(result: CommandResult) -> ExpectedResult:
     """Describe the form of a result, without its values."""
     members = tuple(sorted(result.value)) if isinstance(result.value, dict) else None
-    return ExpectedResult(changes=result.changed, members=members)
+    return ExpectedResult(changes=result.changed, members=members, leaves=result.left)
 
 
 def check_result(expected: ExpectedResult, result: CommandResult) -> str:

@@ -19,11 +19,13 @@ from callboard.messages import (
     RoutineMissError,
     RoutineStep,
     agent_kind,
+    changed_fact,
     number_of,
 )
 from callboard.models import ModelAnswer, resolve
 from callboard.routines._control_guard import held_controls
 from callboard.routines._expected import check_result, expected_of
+from callboard.routines._filled_guard import action_guard, filled_facts
 from callboard.routines._filling import PlacedStep, placed_step
 from callboard.routines._routine_progress import STOP, LeftError, RoutineProgress
 from callboard.routines._screen import folders_of
@@ -64,6 +66,8 @@ class RoutineFollower:
     parameters: Mapping[str, JsonValue] = field(default_factory=dict)
     strict: bool = False
     """Whether a miss fails the task, in place of asking a model or a person."""
+    dry_run: bool = False
+    """Whether the task only plans its actions. Its steps can't be told further than they need no earlier ones."""
 
     @property
     def name(self) -> str:
@@ -85,9 +89,20 @@ class RoutineFollower:
         try:
             return self._next_answer(request, progress)
         except LeftError as error:
+            if self.dry_run and AgentStatus.FINISH in request.statuses and _passed_over(request, progress):
+                return self._unknown(progress.place, error.miss)
             if has_model and not self.strict:
                 return error.miss
             return self._without_model(request, progress, error)
+
+    def _unknown(self, place: int, miss: RoutineMiss) -> ModelAnswer:
+        """End a dry run at a step that needs actual results."""
+        comment = (
+            f"a dry run can't tell the steps of the routine {self.routine.routine} from step {miss.step} on, because "
+            f"it did nothing before: expected {miss.expected[:_LONGEST]}; found {miss.found[:_LONGEST]}"
+        )
+        content = {"Status": AgentStatus.FINISH.value, "Comment": comment}
+        return _answer(content=content, routine_step=place)
 
     def waits(self, request: ModelRequest) -> bool:
         """Return whether only the guard of the next step does not hold.
@@ -100,7 +115,7 @@ class RoutineFollower:
         try:
             self._next_answer(request, progress)
         except LeftError as error:
-            return error.by_guard
+            return error.by_guard and not (self.dry_run and _passed_over(request, progress))
         return False
 
     def _progress(self, request: ModelRequest) -> RoutineProgress | None:
@@ -121,7 +136,12 @@ class RoutineFollower:
         content = self._content(request, placed, tree)
         if request.reasons:  # after the guard: else they may be those against a model's answer
             raise LeftError(placed.number, "an answer that can be used", request.reasons[-1])
-        return _answer(content=content, routine_step=placed.place)
+        plain = {tool.name for tool in request.tools if not tool.has_form}
+        guards = tuple(
+            action_guard(action, placed.number, tree, has_form=action.tool not in plain)
+            for action in placed.step.actions
+        )
+        return _answer(content=content, routine_step=placed.place, guards=guards)
 
     def _placed(self, request: ModelRequest, progress: RoutineProgress, tree: dict[str, Any]) -> PlacedStep:
         """Check the results of the last step, and return the next one."""
@@ -131,7 +151,7 @@ class RoutineFollower:
             if before is not None:
                 number = before.number
                 if not progress.asked:
-                    _check_results(before, progress.results.get(before.place, ()))
+                    _check_results(before, progress.results.get(before.place, ()), tree)
                     _check_look(before, progress, request)
                     self._check_subtasks(before, request)
             placed = placed_step(steps, place, tree, progress.results)
@@ -258,6 +278,12 @@ class RoutineFollower:
         return _answer(content=content, routine_step=error.place or progress.place, routine_miss=miss)
 
 
+def _passed_over(request: ModelRequest, progress: RoutineProgress) -> bool:
+    """Return whether a dry run left out earlier actions."""
+    results = (result for results in progress.results.values() for result in results)
+    return bool(request.subtasks) or any(result.status is ResultStatus.DRY_RUN for result in results)
+
+
 def _check_look(placed: PlacedStep, progress: RoutineProgress, request: ModelRequest) -> None:
     """Leave the routine if a step left the view unaltered."""
     records = [record for record in progress.records if record.decision.routine_step == placed.place]
@@ -269,10 +295,14 @@ def _check_look(placed: PlacedStep, progress: RoutineProgress, request: ModelReq
         raise LeftError(placed.number, expected, "the same view", place=placed.place, by_guard=True)
 
 
-def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None:
-    """Leave the routine if a result has not the recorded form."""
+def _check_results(placed: PlacedStep, results: Sequence[CommandResult], tree: Mapping[str, Any]) -> None:
+    """Leave the routine if a step was not done as recorded."""
+    values = tree if placed.item is None else {**tree, "item": placed.item}
     for number, action in enumerate(placed.step.actions):
         result = results[number] if number < len(results) else None
+        missed = None if result is None else result.missed or _changed_fact(placed, action, result, values)
+        if missed is not None:
+            raise LeftError(placed.number, missed.expected, missed.found, place=placed.place)
         expected = f"the recorded form of the result of {action.tool}"
         difference = (
             f"{action.tool} was not done"
@@ -281,6 +311,15 @@ def _check_results(placed: PlacedStep, results: Sequence[CommandResult]) -> None
         )
         if difference:
             raise LeftError(placed.number, expected, difference, place=placed.place)
+
+
+def _changed_fact(
+    placed: PlacedStep, action: RoutineAction, result: CommandResult, tree: Mapping[str, Any]
+) -> RoutineMiss | None:
+    """Compare the facts after an action with the recorded ones."""
+    if action.expect is None or result.status is not ResultStatus.SUCCESS:
+        return None
+    return changed_fact(placed.number, filled_facts(action.expect.leaves, tree), result.left)
 
 
 def outcome_of(done: SubtaskResult) -> dict[str, Any]:

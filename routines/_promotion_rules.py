@@ -37,6 +37,7 @@ def refusals(old: Routine, new: Routine) -> list[str]:
         *(f"it puts the secret {name!r} into {place}" for _, place, name in _added(after.secrets, before.secrets)),
         *(f"it calls {tool} without {guard}" for _, tool, guard in _added(after.unguarded, before.unguarded)),
         *(f"it uses the {kind} {name!r} without its columns" for kind, name in tables),
+        *(f"it calls {tool} without the fact {name}" for _, tool, name in _dropped(before.facts, after.facts)),
         *(f"it drops the check {_short(check)}" for check in old.checks if check not in new.checks),
     ]
     return [*reasons, "it drops the HostAgent's steps"] if old.host and not new.host else reasons
@@ -59,6 +60,7 @@ def concerns(old: Routine, new: Routine) -> list[str]:
         *(f"it works in another window: {window!r}" for window in windows),
         *(f"it goes on behind the dialog {dialog!r}" for dialog in _added(after.dialogs, before.dialogs)),
         *(f"it uses the {state} {kind} {name!r}" for kind, name, state in _added(after.weak, before.weak)),
+        *(f"it calls {tool} where {name} is {value}" for tool, name, value in _changed(before.facts, after.facts)),
         *(f"it changes the parameter {name}" for name in changed),
     ]
 
@@ -80,6 +82,8 @@ class _Facts:
     sources: dict[Any, None] = field(default_factory=dict)
     loops: dict[Any, None] = field(default_factory=dict)
     literals: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    facts: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict)
+    """The facts before and after each call, by kind, tool and arguments."""
 
     @classmethod
     def of(cls, routine: Routine) -> _Facts:
@@ -116,6 +120,11 @@ class _Facts:
         guards = {"a control": action.control, "an expected result": action.expect, "a window": step.window or None}
         guards["a change of the view"] = step.alters or None
         self.unguarded |= dict.fromkeys((kind, action.tool, name) for name, guard in guards.items() if guard is None)
+        leaves = {} if action.expect is None else action.expect.leaves
+        call = kind, action.tool, json.dumps(action.arguments, sort_keys=True)
+        facts = self.facts.setdefault(call, {})
+        facts |= {f"{name!r} before it": value for name, value in action.relies_on.items()}
+        facts |= {f"{name!r} after it": value for name, value in leaves.items()}
         for key, value in action.arguments.items():
             self._add_literals(f"{place}.arguments.{key}", value)
             self._add_secrets(kind, f"{action.tool}, {key}", value)
@@ -136,6 +145,22 @@ class _Facts:
         """List the values that are new, and no references, with their places."""
         new = (pair for key, pair in self.literals.items() if key not in before.literals)
         return [(value, place) for value, place in new if not _is_reference(value)][:_MOST]
+
+
+_CallFacts = dict[tuple[str, str, str], dict[str, Any]]
+
+
+def _dropped(old: _CallFacts, new: _CallFacts) -> list[tuple[str, str, str]]:
+    """List the facts of calls that are still made, but without them."""
+    dropped = [(*call[:2], name) for call, facts in old.items() for name in facts if name not in new.get(call, facts)]
+    return dropped[:_MOST]
+
+
+def _changed(old: _CallFacts, new: _CallFacts) -> list[tuple[str, str, Any]]:
+    """List the facts of the same calls that are others now."""
+    pairs = ((call, name, value) for call, facts in new.items() for name, value in facts.items())
+    changed = [(call[1], name, value) for call, name, value in pairs if old.get(call, {}).get(name, value) != value]
+    return changed[:_MOST]
 
 
 def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:

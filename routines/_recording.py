@@ -282,7 +282,7 @@ class RoutineRecorder:
             draft.stops_group = decision.stops_group and len(draft.assign) > 1
         for action, result in self._calls(run, step):
             hazards = self._task.hazards_of(run, step, action.tool)
-            if not draft.add(action, expected_of(result), own.of(action), hazards):
+            if not draft.add(action, expected_of(result), own.of(action), hazards, result.relied_on):
                 self._unseen.append(f"{run.assign.address}, step {step.record.step}: {action.tool}")
         return draft
 

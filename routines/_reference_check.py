@@ -55,7 +55,11 @@ def _of_step(place: str, step: RoutineStep, scope: _Scope) -> Iterator[str]:
     for number, control in enumerate(step.controls):
         yield from scope.problems(f"{place}.controls.{number}", control.model_dump(exclude={"columns"}))
     for number, action in enumerate(step.actions):
-        yield from scope.problems(f"{place}.actions.{number}.arguments", action.arguments)
+        inside = f"{place}.actions.{number}"
+        yield from scope.problems(f"{inside}.arguments", action.arguments)
+        leaves = {} if action.expect is None else action.expect.leaves
+        for part, facts in (("relies_on", action.relies_on), ("expect.leaves", leaves)):
+            yield from scope.problems(f"{inside}.{part}", [*facts, *facts.values()])
     yield from scope.problems(f"{place}.result", step.result)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from callboard.routines._control_guard import recorded_control
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import JsonValue
 
     from callboard.messages import (
@@ -42,6 +45,7 @@ class ActionDraft:
     own: dict[str, Origin] = field(default_factory=dict)
     """The references that the model itself wrote, by argument."""
     hazards: frozenset[Hazard] = frozenset()
+    relies_on: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass
@@ -85,6 +89,7 @@ class StepDraft:
         expect: ExpectedResult,
         own: dict[str, Origin],
         hazards: frozenset[Hazard] = frozenset(),
+        relies_on: Mapping[str, JsonValue] = MappingProxyType({}),
     ) -> bool:
         """Add an action.
 
@@ -97,7 +102,7 @@ class StepDraft:
             for key in CONTROL_KEYS:
                 if key in arguments:
                     arguments[key] = KnownReference(f"${{controls.{number}.{key.removeprefix('control_')}}}")
-        self.actions.append(ActionDraft(action.tool, arguments, number, expect, own, hazards))
+        self.actions.append(ActionDraft(action.tool, arguments, number, expect, own, hazards, relies_on))
         return control is not None or action.control is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections import defaultdict
@@ -17,7 +18,7 @@ from callboard.routines._screen import folders_of
 from callboard.routines._step_draft import KnownReference, position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -190,9 +191,33 @@ class _Values:
         arguments = {key: self.write(values[key], key, own[key]) for key in draft.arguments}
         self._near_results = set()
         hazards = tuple(sorted({hazard for action in drafts for hazard in action.hazards}))
+        expects = [action.expect for action in drafts if action.expect is not None]
         return RoutineAction(
-            tool=draft.tool, arguments=arguments, control=draft.control, expect=draft.expect, hazards=hazards
+            tool=draft.tool,
+            arguments=arguments,
+            control=draft.control,
+            expect=expects[0].model_copy(update={"leaves": self._facts([expect.leaves for expect in expects])})
+            if expects
+            else None,
+            relies_on=self._facts([action.relies_on for action in drafts]),
+            hazards=hazards,
         )
+
+    def _facts(self, facts: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+        """Write the facts of a surface that are common to all items.
+
+        Each has the name of what it is about, into which references are put as into arguments.
+        """
+        written: dict[str, JsonValue] = {}
+        if len({len(own) for own in facts}) > 1:
+            return written
+        for pairs in zip(*(own.items() for own in facts), strict=True):
+            names, values = [name for name, _ in pairs], [value for _, value in pairs]
+            if len(set(map(key_of, values))) == 1:
+                with contextlib.suppress(DiffersError):
+                    name = self._fixed.inside(names[0]) if len(set(names)) == 1 else self._template(names)
+                    written[name] = self._fixed.throughout(values[0])
+        return written
 
     def _control(self, controls: tuple[RecordedControl, ...]) -> RecordedControl:
         """Write a control, whose name or place may come from an item."""

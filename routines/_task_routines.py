@@ -21,7 +21,9 @@ class TaskRoutines:
         """Follow the routine of a task, if it has one."""
         if isinstance(task.routine, Routine):
             values = task.routine.values(task.parameters)
-            self._followers[task.id] = RoutineFollower(task.routine, values, strict=task.strict_routine)
+            self._followers[task.id] = RoutineFollower(
+                task.routine, values, strict=task.strict_routine, dry_run=task.dry_run
+            )
 
     def of(self, task_id: str) -> RoutineFollower | None:
         """Return the routine of a task; None without one."""

@@ -385,6 +385,45 @@ class Server(ABC):
         """
         return None
 
+    def form(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
+        """Return the parts of a call that no filled value may change.
+
+        They are for arguments that are written in a language, such as a command line or a query. A routine fills values
+        into these: parameters, items and earlier results. For each such call it is asked twice: once with a mark, a
+        number of 30 digits, in place of each value, and once with the values. In the first answer each mark is then
+        replaced by its value, in all texts but the keys of objects. If the answers differ, the call is not made. So
+        a word that a value may be is a text, and a keyword, a program or an operator is a key. None, the default, is
+        for calls whose arguments are plain data.
+
+        Args:
+            target: The target that it is called on.
+            tool: The tool's name.
+            arguments: Its validated arguments, without the bound ones.
+
+        Raises:
+            ToolError: If the form can't be told; the call is not made.
+        """
+        return None
+
+    def relies_on(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+        """Return the facts that a call relies on, by name.
+
+        They hold right before it, and no control or window shows them: the files that a command names. They are kept
+        with each call, and a routine that is recorded from it has them. When it repeats the call, each of its facts
+        must be the same, or it stops before the call: "expected 'may.csv' to be a file; found missing". A fact that
+        differs from run to run, such as a time, would stop each routine. `arguments` as for `form`.
+        """
+        return {}
+
+    def leaves(
+        self, target: Target, tool: str, arguments: Mapping[str, JsonValue], answer: JsonValue
+    ) -> Mapping[str, JsonValue]:
+        """Return the facts right after a call that succeeded, by name.
+
+        A routine that repeats the call stops if one of them is another. `arguments` as for `form`.
+        """
+        return {}
+
     def canonical(
         self,
         target: Target | None,

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from pydantic_core import to_jsonable_python
+
 from callboard.actors.commands import SurfaceLifecycle
 from callboard.actors.runtime import EventLoop, Lanes
 from callboard.config import Settings
@@ -120,6 +122,15 @@ class Alone:
         """Look at a target."""
         observation: Observation = self.ask(observed, self.surface, target, look, target=target)
         return observation
+
+    def ask_about(self, method: str, call: SurfaceCall, target: Target) -> Any:
+        """Ask a method about a call, with its checked arguments."""
+        entry = next((entry for entry in self.surface.tools() if entry.name == call.tool), None)
+        arguments = dict(call.arguments)
+        if entry is not None:  # else it is a tool of an MCP server
+            received = to_jsonable_python(entry.tool.validate({**arguments, **target.binds}), serialize_unknown=True)
+            arguments = {name: value for name, value in received.items() if name not in target.binds}
+        return self.ask(getattr(self.surface, method), target, call.tool, arguments, target=target)
 
     @contextlib.contextmanager
     def pictured(self) -> Iterator[list[Look]]:

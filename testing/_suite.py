@@ -16,6 +16,7 @@ from callboard.messages import (
     Outcome,
     ResultStatus,
     Secret,
+    as_json,
 )
 from callboard.testing._crashes import CrashTrials
 from callboard.testing._left import Leftovers
@@ -293,6 +294,22 @@ class SurfaceSuite:
         unknown = {name.partition(":")[0] for name in named[0]} - kinds
         assert not unknown, f"`resource_kinds` lacks some of {sorted(unknown)}"
         assert case.done is None or case.done() == count, "asking for a call's resources had a side effect"
+
+    def test_a_guard_of_a_routine_is_equal_while_nothing_changes(self, tmp_path: Path) -> None:
+        """`form` and `relies_on` answer twice the same, in JSON.
+
+        Asking changes nothing. A fact that differs by itself would stop each routine that is recorded from the call.
+        """
+        case = self.make(tmp_path)
+        once = _needs(case.once, "once")
+        count = case.done() if case.done else 0
+        with opened(case) as alone:
+            target = alone.target(case.target)
+            for method in ("form", "relies_on"):
+                answers = [alone.ask_about(method, once, target) for _ in range(2)]
+                assert answers[0] == answers[1], f"`{method}` differs though nothing has changed: {answers}"
+                as_json(answers[0])
+        assert case.done is None or case.done() == count, "asking for the guard of a call had a side effect"
 
     def test_close_leaves_nothing(self, tmp_path: Path) -> None:
         """No process, thread, file or port is left after `close`.

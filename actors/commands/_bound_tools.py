@@ -19,7 +19,7 @@ from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.config import MASK
-from callboard.messages import CommandType, Effect, Probe, encodable, reason_of
+from callboard.messages import CommandType, Effect, Probe, as_json, changed_fact, encodable, reason_of
 from callboard.models import ToolInfo
 from callboard.surfaces import UNKNOWN, Server, ToolError, reads_are_harmless
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands._policy_rules import Asked
     from callboard.actors.runtime import Lanes
-    from callboard.messages import Coverage, Foreseen, Intent, Seconds, Target
+    from callboard.messages import ActionGuard, Coverage, Foreseen, Intent, RoutineMiss, Seconds, Target
     from callboard.surfaces import EffectGuard, SurfaceTool
 
 
@@ -130,6 +130,26 @@ class BoundTool(ABC):
         """Return the surface's expected fingerprint after a call; empty if unknown."""
         return ""
 
+    async def miss(
+        self, guard: ActionGuard, arguments: Mapping[str, JsonValue], facts: Mapping[str, JsonValue] | None
+    ) -> RoutineMiss | None:
+        """Compare a call with its routine's guard; return the difference.
+
+        Args:
+            guard: The guard.
+            arguments: The arguments, with the values that the routine filled in.
+            facts: The facts of `relies_on`; None if they are not to be compared.
+        """
+        return None if facts is None else changed_fact(guard.step, guard.relies_on, facts)
+
+    async def relies_on(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the facts that a call relies on, by name."""
+        return {}
+
+    async def leaves(self, arguments: Mapping[str, JsonValue], answer: JsonValue) -> dict[str, JsonValue]:
+        """Return the facts right after a call that succeeded, by name."""
+        return {}
+
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Return whether a call was done before a crash.
 
@@ -197,6 +217,7 @@ class LocalTool(BoundTool):
             effect=tool.effect,
             controls=tuple(sorted(tool.controls)),
             offered=tool.offered,
+            has_form=target is not None and _overrides(surface, "form"),
         )
         checks_origins = "origin" in surface.resource_kinds
         self.place = SecretPlace(tool.name, declared_secret(schema), target, checks_origins)
@@ -349,6 +370,46 @@ class LocalTool(BoundTool):
         except Exception:  # third-party code boundary: the text is optional
             return ""
         return text
+
+    async def miss(
+        self, guard: ActionGuard, arguments: Mapping[str, JsonValue], facts: Mapping[str, JsonValue] | None
+    ) -> RoutineMiss | None:
+        """Compare the form of the call, then the facts."""
+        return await self._changed_form(guard, arguments) or await super().miss(guard, arguments, facts)
+
+    async def _changed_form(self, guard: ActionGuard, arguments: Mapping[str, JsonValue]) -> RoutineMiss | None:
+        if guard.marked is None or not self.info.has_form:
+            return None
+        unbound_arguments = self._unbound(self._received(arguments))
+        forms: list[JsonValue] = []
+        for call in ({**unbound_arguments, **guard.marked}, unbound_arguments):
+            try:
+                forms.append(as_json(await self._ask(self._surface.form, self._target, self.info.name, call)))
+            except Exception as error:  # third-party code boundary: without a form the call is not made
+                return guard.other_form(f"no form that can be told: {reason_of(error)}")
+        return guard.changed_form(*forms)
+
+    async def relies_on(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Ask the surface; empty if it raises."""
+        return await self._facts_of("relies_on", arguments)
+
+    async def leaves(self, arguments: Mapping[str, JsonValue], answer: JsonValue) -> dict[str, JsonValue]:
+        """Ask the surface; empty if it raises."""
+        return await self._facts_of("leaves", arguments, answer)
+
+    async def _facts_of(
+        self, method: str, arguments: Mapping[str, JsonValue], *more: JsonValue
+    ) -> dict[str, JsonValue]:
+        """Ask the surface for optional facts about a call."""
+        if self._target is None or not _overrides(self._surface, method):
+            return {}
+        try:
+            unbound_arguments = self._unbound(self._received(arguments))
+            asked = getattr(self._surface, method)
+            facts = as_json(dict(await self._ask(asked, self._target, self.info.name, unbound_arguments, *more)))
+        except Exception:  # third-party code boundary: a missing fact stops a routine that relies on it
+            return {}
+        return facts if isinstance(facts, dict) else {}
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Ask the surface, which may look at the target."""

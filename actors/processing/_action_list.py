@@ -6,6 +6,7 @@ control is unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import Recheck
-from callboard.actors.processing._collect import COMPARED, look, mark
+from callboard.actors.processing._collect import COMPARED, in_time, look, mark
 from callboard.actors.processing._intents import intent_of, needs_intent, write_intent
 from callboard.actors.processing._permit import explained, ruling
 from callboard.actors.processing._phases import Acted
@@ -37,14 +38,17 @@ from callboard.surfaces import ToolError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pydantic import JsonValue
+
     from callboard.actors.commands import BoundTool, Facts, Ruling
     from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
-    from callboard.messages import Decision, Observation
+    from callboard.messages import Decision, Observation, RoutineMiss
 
 AFTER_FAILURE = "skipped, because an action failed before it"
 UNSEEN = (ToolTimeoutError, ToolError)
 """Errors of the look before an action; reported to the model as a failure of the action."""
+AFTER_MISS = "skipped, because a guard of the routine did not hold before it"
 AFTER_CUT = "skipped, because the list was cut before it"
 CHANGED = "somebody else has changed it"
 """The reason for cutting a list on a surface that only calls change.
@@ -86,9 +90,13 @@ class ActionList:
     """The fingerprint of the latest look before the actions; empty if that is `observation`."""
     written: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The files that a repeated call made before a crash, by the call's id."""
+    repeated: str = ""
+    """The id of the call that a crash may have interrupted."""
     confirms: bool = False
     """Whether the model wants an approval, in a dry run."""
     results: list[CommandResult] = field(default_factory=list)
+    _relied_on: dict[str, JsonValue] = field(default_factory=dict)
+    """The facts that the current action relies on."""
     _effect: Effect | None = None
     """The effect of the call that the policy ruled on last, if its surface reports an effect per call."""
 
@@ -215,6 +223,32 @@ class ActionList:
         self.context.tell(EventName.LIST_CUT, self.run, ran=len(self.results), reason=why)
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
+    async def _missed(self, action: Action) -> RoutineMiss | None:
+        """Note the facts before an action, and compare its routine's guard.
+
+        The facts tell nothing in a dry run, in which nothing was done before, and of a call that a crash interrupted,
+        which may have changed them itself.
+        """
+        tool, self._relied_on = self._tools[action.tool], {}
+        again = action.call_id == self.repeated and (self._effect or tool.info.effect) is not Effect.ONCE
+        known = not (self.run.assign.dry_run or again or action.call_id in self.written)
+        if known:
+            asking = f"asking what {action.tool} relies on"
+            facts = {"relied_on": await in_time(self.context, tool.relies_on(action.arguments), asking)}
+            self._relied_on = self.context.services.secrets.redact(self.run.assign.task_id, facts)["relied_on"]
+        if action.guard is None:
+            return None
+        present = self._relied_on if known else None
+        asking = f"asking for the form of {action.tool}"
+        return await in_time(self.context, tool.miss(action.guard, action.arguments, present), asking)
+
+    def _miss(self, missed: RoutineMiss) -> Acted:
+        """Skip the remaining actions, because a routine's guard does not hold."""
+        number = len(self.results)
+        self._skip(self.actions[number:], f"not done: {missed}", ResultStatus.SKIPPED, AFTER_MISS)
+        self.results[number] = self.results[number].model_copy(update={"missed": missed})
+        return self._acted()
+
     def _only_reads(self, tool: BoundTool, ruled: Ruling) -> bool:
         """Return whether a call only looks, and needs no approval."""
         looks = (self._effect or tool.info.effect) is Effect.READ
@@ -238,10 +272,14 @@ class ActionList:
         self.results.append(result)
 
     async def _stopped(self, action: Action, ruled: Ruling, facts: Facts) -> Acted | None:
-        """Stop the list unless the action is allowed and its control unchanged.
+        """Stop the list unless the action is allowed and its guards hold.
 
-        A dry run asks for no approval.
+        Its control must be unchanged, and so must the facts that a routine's action relies on. A dry run asks for no
+        approval.
         """
+        missed = await self._missed(action)
+        if missed is not None:
+            return self._miss(missed)
         if ruled.verdict is Verdict.DENY:
             return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)
         if ruled.verdict is Verdict.APPROVE and not self.run.assign.dry_run:
@@ -300,10 +338,25 @@ class ActionList:
         keeper = CallRecord(context, self.run, command)  # even a repeatable call may change its own control
         written = self.written.get(command.call_id, ())
         result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper, written=written)
-        context.note(self.run, result, lazy=True)
-        context.meter.ran.append((result, command.parameters))
-        context.meter.running = None
+        try:
+            result = await self._with_facts(command, result)
+        finally:  # also if the step is cancelled meanwhile: the command was run
+            context.note(self.run, result, lazy=True)
+            context.meter.ran.append((result, command.parameters))
+            context.meter.running = None
         return result
+
+    async def _with_facts(self, command: Command, result: CommandResult) -> CommandResult:
+        """Add the surface's facts before and after an action, redacted."""
+        left: dict[str, JsonValue] = {}
+        if result.status is ResultStatus.SUCCESS:
+            telling = self._tools[command.tool].leaves(command.parameters, result.value)
+            with contextlib.suppress(ToolTimeoutError):  # missing facts stop a routine that expects them
+                left = await in_time(self.context, telling, f"asking what {command.tool} leaves")
+        if not (self._relied_on or left):
+            return result
+        facts = self.context.services.secrets.redact(command.task_id, {"relied_on": self._relied_on, "left": left})
+        return result.model_copy(update=facts)
 
     async def _cover(self, action: Action) -> None:
         """Register the controls that get a secret.

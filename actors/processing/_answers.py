@@ -67,9 +67,12 @@ def decision_of(
     if tools is None:
         tools = context.services.toolbox.actions(context.kind, run.assign.target)
     actions: list[Action] = []
-    for action in response.decided_actions():
+    for number, action in enumerate(response.decided_actions()):
         filled = action if references is None else _filled(action, references)
-        actions.append(_action(context, run, tools, labels, filled, program=answer.program))
+        checked = _action(context, run, tools, labels, filled, program=answer.program)
+        guard = answer.guards[number] if number < len(answer.guards) else None
+        guards = guard is not None and (guard.marked is not None or guard.relies_on)
+        actions.append(checked.model_copy(update={"guard": guard}) if guards else checked)
     _check_points(actions, observation)
     target, subtask = None, ""
     group: tuple[PlannedSubtask, ...] = ()

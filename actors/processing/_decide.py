@@ -171,6 +171,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
         "replayed": answer.replayed,
         "routine_step": answer.routine_step,
         "routine_miss": answer.routine_miss,
+        "guards": answer.guards,
         "cut": answer.cut,
         "cost": None if answer.cost is None else usage.cost,
         "input_tokens": usage.input_tokens,

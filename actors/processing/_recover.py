@@ -80,6 +80,7 @@ async def resume_step(context: Context, run: Run, new_observation: Observation) 
         latest_fingerprint=new_observation.fingerprint,
         results=list(unfinished.results),
         written=written,
+        repeated=next((action.call_id for action in decided.after(unfinished.results)), ""),
     )
     if unfinished.results and unfinished.results[-1].status not in {ResultStatus.SUCCESS, ResultStatus.DRY_RUN}:
         return actions.after_failure()

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
     from callboard.messages import (
+        ActionGuard,
         Address,
         CheckResult,
         Command,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         Intent,
         JudgeResult,
         Look,
+        RoutineMiss,
         Target,
     )
     from callboard.models import ModelRequest
@@ -179,6 +181,18 @@ class RecordedTool(BoundTool):
     async def recipient(self, arguments: Mapping[str, JsonValue]) -> str:
         """Name the recipient that a person was shown."""
         return "" if self._tape.ruled is None else _RecordedFacts.model_validate(self._tape.ruled).recipient
+
+    async def relies_on(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return nothing, since results have the facts; fail as recorded."""
+        if self._tape.refused():
+            raise ToolTimeoutError(self._tape.refused())
+        return {}
+
+    async def miss(
+        self, guard: ActionGuard, arguments: Mapping[str, JsonValue], facts: Mapping[str, JsonValue] | None
+    ) -> RoutineMiss | None:
+        """Return the recorded miss."""
+        return self._tape.missed()
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Return the recorded finding of a look."""

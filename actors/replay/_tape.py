@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.states import Run
-    from callboard.messages import Event
+    from callboard.messages import Event, RoutineMiss
 
 
 UNWRITABLE = "can't be written down"
@@ -215,6 +215,12 @@ class Tape:
             return ""
         result = self.message.record.results[self.done]
         return result.error if result.status is ResultStatus.SKIPPED else ""
+
+    def missed(self) -> RoutineMiss | None:
+        """Return the next action's miss of its guard; None without one."""
+        if not isinstance(self.message, StepDone) or self.done >= len(self.message.record.results):
+            return None
+        return self.message.record.results[self.done].missed
 
     @property
     def foreign(self) -> bool:

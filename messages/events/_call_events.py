@@ -45,7 +45,10 @@ class ModelTrimmed(TypedEvent):
 
 
 class ModelRepaired(TypedEvent):
-    """A model's answer was invalid and went back with the reason."""
+    """A model's answer was invalid and went back with the reason.
+
+    So may that of a routine, named as the model: it was no call, and has no duration, so that no metric counts it.
+    """
 
     name: Literal[EventName.MODEL_REPAIRED] = EventName.MODEL_REPAIRED
     reason: Datum[str]

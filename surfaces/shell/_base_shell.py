@@ -83,6 +83,8 @@ class BaseShell(ABC):
         for folder in (data_folder, data_folder / "commands", data_folder / "states"):
             own_folder(folder)
         self._state: ShellState | None = None
+        self.began_in: Path | None = None
+        """The working directory in which the latest command of this process began."""
 
     @property
     def environment(self) -> dict[str, str]:

@@ -195,6 +195,7 @@ class CommandTools:
         if here.isolated and not here.is_inside(where):
             msg = f"{where} is outside the workspace {here.workspace}, and isolated commands can't access it"
             raise ToolError(msg)
+        here.began_in = where
         with committing():
             here.begin(call, command, where, seconds, exported=here.state.environment if exported is None else exported)
 

@@ -18,7 +18,7 @@ from callboard.surfaces.shell._command_tools import CommandTools
 from callboard.surfaces.shell._file_tools import FileTools
 from callboard.surfaces.shell._isolation import why_not
 from callboard.surfaces.shell._local import LocalShell
-from callboard.surfaces.shell.judging import UNSEEN, Judgement, judge, privileged
+from callboard.surfaces.shell.judging import UNSEEN, Judgement, command_form, file_kind, judge, named_files, privileged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -196,6 +196,46 @@ class ShellSurface(Server):
         shell = self._shell(target.id)
         return (f"{_machine(shell)}{shell.inside(str(arguments.get('path', '')))}",)
 
+    def form(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
+        """Return a command's words, with programs, operators and options as keys."""
+        return command_form(str(arguments["command"])) if tool in _COMMANDS else None
+
+    def relies_on(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the kinds of the files and folders that a call names."""
+        shell = self._shell(target.id)
+        folder = shell.workspace / str(arguments.get("cwd", "")) if tool == _APART else None
+        return self._named(shell, tool, arguments, folder or shell.inside(str(arguments.get("cwd", ""))))
+
+    def leaves(
+        self, target: Target, tool: str, arguments: Mapping[str, JsonValue], answer: JsonValue
+    ) -> dict[str, JsonValue]:
+        """Return a command's exit code, form of JSON, and kinds of files.
+
+        Those of a background command are not made yet.
+        """
+        shell = self._shell(target.id)
+        facts: dict[str, JsonValue] = {}
+        if isinstance(answer, dict) and "exit_code" in answer:
+            facts["exit code"] = answer["exit_code"]
+        if isinstance(answer, dict) and "value" in answer:
+            facts["JSON output"] = _json_kind(answer["value"])
+        if tool in {"run", _APART} and shell.began_in is not None:
+            facts |= self._named(shell, tool, arguments, shell.began_in)
+        elif tool in _WRITING:
+            facts |= self._named(shell, tool, arguments, shell.here())
+        return facts
+
+    @staticmethod
+    def _named(shell: BaseShell, tool: str, arguments: Mapping[str, JsonValue], cwd: Path) -> dict[str, JsonValue]:
+        if tool in _FILES:
+            path = str(arguments.get("path", ""))
+            kind = file_kind(shell.disk(), str(shell.inside(path))) if path else ""
+            return {path: kind} if kind else {}
+        if tool not in _COMMANDS:
+            return {}
+        environment = shell.own_environment if tool == _APART else shell.environment
+        return {**named_files(str(arguments["command"]), cwd=cwd, disk=shell.disk(), environment=environment)}
+
     def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
         """Compare a pattern with a file or a folder's content."""
         base_coverage = super().coverage(target, pattern, resource)
@@ -270,3 +310,14 @@ class ShellSurface(Server):
 def _machine(shell: BaseShell) -> str:
     """Return the prefix of the names of a shell's files in rules."""
     return f"file:ssh://{shell.host}" if shell.host else "file:"
+
+
+def _json_kind(value: JsonValue) -> str:
+    """Name the form of a JSON value."""
+    match value:
+        case dict():
+            return f"an object with {', '.join(sorted(value)) or 'no members'}"
+        case list():
+            return "a list"
+        case _:
+            return "a text" if isinstance(value, str) else "a number, true, false or null"

@@ -565,3 +565,33 @@ def test_checks_of_a_routine_are_the_tasks_checks(start):
     wrong = lone(write("other"), checks=[check], **WHO)
     supervisor = start(servers=[surface], system={"ask_question": False})
     assert supervisor.submit(Task(routine=wrong)).result(PATIENCE).verified is False
+
+
+class Answering(MemoryServer):
+    """A window with a tool whose answer a later step needs."""
+
+    @tool(effect=Effect.ONCE)
+    def number(self, target: str) -> str:
+        """Return the next number."""
+        return "7"
+
+
+def test_dry_run_ends_where_it_needs_a_result_of_its_own(start):
+    number = {"status": "CONTINUE", "actions": [{"tool": "number"}]}
+    routine = lone(number, write("${steps.1.results.0.value}"), **WHO)
+    surface = Answering(MemoryServer.window())
+    handle = start(servers=[surface], system=ALONE).submit(Task(routine=routine, dry_run=True))
+    result = handle.result(PATIENCE)
+    assert result.outcome is Outcome.FINISHED
+    assert [action.tool for action in result.would_do] == ["number"]
+    assert "a dry run can't tell the steps of the routine fill from step 2 on" in result.comment
+    assert not names(handle, EventName.ROUTINE_MISSED)
+    assert start(servers=[surface], system=ALONE).submit(Task(routine=routine)).result(PATIENCE).ok
+
+
+def test_dry_run_stops_at_a_guard_before_anything_was_left_out(start):
+    routine = lone(write("x", "field-2"), **WHO)
+    supervisor = start(servers=[MemoryServer(MemoryServer.window())], system=ALONE)
+    result = supervisor.submit(Task(routine=routine, dry_run=True)).result(PATIENCE)
+    assert result.outcome is Outcome.FAILED
+    assert "expected the field 'field-2'" in result.causes[0].reason

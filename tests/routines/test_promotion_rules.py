@@ -141,3 +141,28 @@ def test_new_value_in_a_loop_is_named_with_its_place_in_the_file(tmp_path):
 def test_repair_within_the_routine_may_be_promoted(tmp_path, change):
     proposal = stored(tmp_path, change)
     assert (proposal.refusals, proposal.concerns) == ([], [])
+
+
+def with_facts(relies_on, leaves):
+    action = {"tool": "run", "arguments": {"command": "sort a"}, "relies_on": relies_on}
+    action["expect"] = {"changes": True, "leaves": leaves}
+    steps = [{"status": "CONTINUE", "actions": [action]}, {"status": "FINISH"}]
+    subtask = {"target": "box", "kind": "linux", "request": "sort", "steps": steps}
+    return Routine.model_validate({"routine": "r", "request": "Sort", "subtasks": [subtask]})
+
+
+def proposal(tmp_path, old, new):
+    return StoredProposal(tmp_path / "f", tmp_path / "p", with_facts(*old), with_facts(*new))
+
+
+def test_repair_that_drops_a_fact_of_a_call_is_refused(tmp_path):
+    old = {"a": "a file"}, {"exit code": 0}
+    assert proposal(tmp_path, old, old).refusals == []
+    assert proposal(tmp_path, old, ({}, old[1])).refusals == ["it calls run without the fact 'a' before it"]
+    assert proposal(tmp_path, old, (old[0], {})).refusals == ["it calls run without the fact 'exit code' after it"]
+
+
+def test_other_fact_of_a_call_needs_a_person(tmp_path):
+    changed_fact = proposal(tmp_path, ({"a": "missing"}, {}), ({"a": "a file"}, {}))
+    assert changed_fact.refusals == []
+    assert changed_fact.concerns == ["it calls run where 'a' before it is a file"]

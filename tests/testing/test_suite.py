@@ -578,6 +578,19 @@ class Unclosed(Pad):
         raise OSError(msg)
 
 
+class Timed(Pad):
+    ticks = itertools.count()
+
+    def relies_on(self, target, tool, arguments):
+        return {"time": next(self.ticks)}
+
+
+class Marking(Pad):
+    def form(self, target, tool, arguments):
+        self.world.stamps.append("asked")
+        return tool
+
+
 class Borrowing(Pad):
     @tool(effect=Effect.ONCE)
     def stamp(self) -> str:
@@ -612,6 +625,8 @@ WRONG = [
     (Synonyms, "test_a_thing_has_one_name_for_rules", "several names for rules"),
     (Hasty, "test_a_thing_has_one_name_for_rules", "asking for a call's resources had a side effect"),
     (Unkind, "test_a_thing_has_one_name_for_rules", "`resource_kinds` lacks"),
+    (Timed, "test_a_guard_of_a_routine_is_equal_while_nothing_changes", "`relies_on` differs"),
+    (Marking, "test_a_guard_of_a_routine_is_equal_while_nothing_changes", "had a side effect"),
     (Threaded, "test_close_leaves_nothing", "the thread 'left'"),
     (Processed, "test_close_leaves_nothing", "(sleep)"),
     (Orphaned, "test_close_leaves_nothing", "(sleep)"),
@@ -707,7 +722,7 @@ def test_incomplete_case_skips_points_and_names_the_missing_field(tmp_path):
             told.append(str(skipped))
     assert sorted(told) == [
         f"SurfaceCase has no `{name}`, so this promise is not checked"
-        for name in ("change", "lent", "once", "replace", "same", "secret", "slow", "slow")
+        for name in ("change", "lent", "once", "once", "replace", "same", "secret", "slow", "slow")
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from callboard.messages import Effect, Hazard
@@ -19,7 +19,6 @@ from callboard.surfaces.shell.judging._word_expansion import UnclearError, Word,
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-    from pathlib import Path
 
     from tree_sitter import Node
 
@@ -67,22 +66,39 @@ def judge(
         own_files: Files that the task has created itself, as absolute paths.
     """
     touched = Touched(disk, cwd, own_files)
+    why = _fill(touched, command, environment)
+    if why:
+        hazards = touched.hazards | {Hazard.UNKNOWN}
+        return Judgement(Effect.ONCE, frozenset(hazards), (UNKNOWN,), why)
+    paths = dict.fromkeys((*sorted(touched.reads), *(path for path, _ in touched.writes)))
+    return Judgement(_effect(touched), frozenset(touched.hazards), tuple(f"file:{path}" for path in paths))
+
+
+def touched_by(command: str, *, cwd: Path, disk: Disk, environment: Mapping[str, str]) -> tuple[Touched, bool]:
+    """Record the files that a command touches; return whether all are known.
+
+    The arguments are those of `judge`.
+    """
+    touched = Touched(disk, cwd)
+    return touched, not _fill(touched, command, environment)
+
+
+def _fill(touched: Touched, command: str, environment: Mapping[str, str]) -> str:
+    """Record a command's effects; return why they are unknown, or nothing."""
     try:
         source = command.encode()
-        _check_environment(environment, disk)
+        _check_environment(environment, touched.disk)
         touched.variables = {
             name: Word(value) if name in _SHOWN else Word("", known=False, hidden=True)
             for name, value in environment.items()
         }
         touched.exported = frozenset(environment)
-        if not cwd.is_relative_to(disk.workspace):
+        if not Path(touched.folders[0]).is_relative_to(touched.disk.workspace):
             touched.hazards.add(Hazard.LEAVES)
         _Walk(source, touched).statement(parsed(source))
     except (UnclearError, UnicodeEncodeError, OSError) as error:
-        hazards = touched.hazards | {Hazard.UNKNOWN}
-        return Judgement(Effect.ONCE, frozenset(hazards), (UNKNOWN,), str(error))
-    paths = dict.fromkeys((*sorted(touched.reads), *(path for path, _ in touched.writes)))
-    return Judgement(_effect(touched), frozenset(touched.hazards), tuple(f"file:{path}" for path in paths))
+        return str(error) or type(error).__name__
+    return ""
 
 
 def _effect(touched: Touched) -> Effect:

@@ -30,14 +30,14 @@ env nice nohup timeout stdbuf setsid ionice chrt taskset watch unshare nsenter c
 command builtin exec trap alias time
 """
 _PRIVILEGED = frozenset(_SWITCHING.split())
-_DATA = READS.keys() | WRITES.keys() | frozenset(_TAKING_DATA.split())
+DATA_PROGRAMS = READS.keys() | WRITES.keys() | frozenset(_TAKING_DATA.split())
 """Programs whose words are texts, names and patterns. The words of all others may be a command."""
 _SHELLS = frozenset(_RUNNING_SCRIPTS.split())
-_RUNNERS = _SHELLS | frozenset(_RUNNING.split())
+RUNNERS = _SHELLS | frozenset(_RUNNING.split())
 _CODED = frozenset({"awk", "gawk", "mawk", "sed"})
 _FINDERS = frozenset({"find", "fd", "fdfind"})
 _EXECS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
-_FIRST_IS_DATA = frozenset({"flock", "chroot", "ssh", "taskset"})
+FIRST_IS_DATA = frozenset({"flock", "chroot", "ssh", "taskset"})
 _JOINED = frozenset({"eval", "ssh", "watch", "parallel"})
 _PRINTERS = frozenset({"echo", "printf"})
 _NAMES = "|".join(sorted(map(re.escape, _PRIVILEGED), key=len, reverse=True))
@@ -107,7 +107,7 @@ class _Search:
                 lists += [arguments[index + 1 :] for index, word in enumerate(arguments) if word in _EXECS]
             if name in _CODED or name in _FINDERS:
                 self._code(arguments)
-            elif name not in _DATA and not (name == "command" and arguments[:1] in (["-v"], ["-V"])):
+            elif name not in DATA_PROGRAMS and not (name == "command" and arguments[:1] in (["-v"], ["-V"])):
                 lists += self._arguments(name, arguments)
 
     def _program(self, head: str, name: str) -> None:
@@ -129,27 +129,27 @@ class _Search:
     def _arguments(self, name: str, words: list[str]) -> Iterator[list[str]]:
         """Search words that may be run; yield commands among them."""
         operands = [index for index, word in enumerate(words) if not word.startswith("-")]
-        if name in _FIRST_IS_DATA and operands:
+        if name in FIRST_IS_DATA and operands:
             words = words[operands[0] + 1 :]
             operands = [index for index, word in enumerate(words) if not word.startswith("-")]
         if name in _SHELLS and any(UNKNOWN_PART in words[index] for index in operands[:1]):
             self._anywhere()
         if name in _JOINED:
-            self._script(" ".join(words[operands[0] :] if operands and name not in _FIRST_IS_DATA else words))
+            self._script(" ".join(words[operands[0] :] if operands and name not in FIRST_IS_DATA else words))
         self._code(words)
         for index, word in enumerate(words):
             folder, _, bare = word.rpartition("/")
-            if (not folder or folder in PATH.split(":")) and bare in _DATA | _RUNNERS | _CODED | _FINDERS:
+            if (not folder or folder in PATH.split(":")) and bare in DATA_PROGRAMS | RUNNERS | _CODED | _FINDERS:
                 yield words[index:]
                 return
             for part in (word, word.partition("=")[2], word.rpartition("=")[2], word[2:] if word[:2] == "-S" else ""):
                 self._matches(_BEGINS, part)
-                if name in _RUNNERS and re.search(r"\W", part):
+                if name in RUNNERS and re.search(r"\W", part):
                     self._script(part)
 
     def _inputs(self, pipeline: list[SimpleCommand]) -> None:
         """Search the texts that a shell or an unknown program reads."""
-        unknown = [command.words for command in pipeline if not _DATA.issuperset(command.words[:1])]
+        unknown = [command.words for command in pipeline if not DATA_PROGRAMS.issuperset(command.words[:1])]
         texts = [text for command in pipeline for text in command.inputs]
         for command in pipeline:
             if command.words[:1] and command.words[0] in _PRINTERS:

@@ -40,6 +40,8 @@ class Touched:
         self.exported: frozenset[str] = frozenset()
         """The names of variables that the next commands inherit."""
         self.reads: set[str] = set()
+        self.named: dict[str, str] = {}
+        """The first path of each file and folder that the command names, by the name. Patterns are none."""
         self.writes: list[tuple[str, bool]] = []
         """The changed paths, each with whether the change is idempotent."""
         self.hazards: set[Hazard] = set()
@@ -69,6 +71,8 @@ class Touched:
         for folder in self.folders:
             path = os.path.join(folder, _stem(word) if word.glob else word.text)  # noqa: PTH118 - as the kernel joins
             self._note(path)
+            if word.known and not word.glob:
+                self.named.setdefault(word.text, path)
             for _, link in self._links(path, _MOST_DEPTH) if follows else ():
                 if self.disk.is_folder(link):
                     msg = f"it follows the link {link}"
@@ -141,6 +145,7 @@ class Touched:
         name = word.literal
         for folder in self.folders:
             path = self._note(os.path.join(folder, name), changed=True)  # noqa: PTH118 - as the kernel joins
+            self.named.setdefault(name, path)
             if os.path.basename(path).startswith("-") or ".git" in Path(path).parts:  # noqa: PTH119 - no link followed
                 msg = f"a change of {path} may change the behaviour of later commands"
                 raise UnclearError(msg)
@@ -162,6 +167,7 @@ class Touched:
         for folder in self.folders:
             path = os.path.normpath(os.path.join(folder, word.text))  # noqa: PTH118 - bash joins them as texts too
             self._note(path)
+            self.named.setdefault(word.text, path)
             new_folders |= {path} if self.disk.is_open(path) else {path, folder}
         self.folders = tuple(sorted(new_folders))
         self.lasting = True

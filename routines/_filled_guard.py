@@ -1,0 +1,81 @@
+"""Guards of a step's actions.
+
+They have marks in place of filled values, and the facts that the actions rely on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from callboard.messages import ActionGuard
+from callboard.models import look_up, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.messages import RoutineAction
+
+_PART = re.compile(r"\$\$\{|\$\{((?!secret:)[^}]*)\}")
+"""A reference within a text. ``$${`` stands for a plain ``${``."""
+_DIGITS = 30
+
+
+def action_guard(action: RoutineAction, step: int, tree: Mapping[str, Any], *, has_form: bool) -> ActionGuard:
+    """Make the guard of an action, with the values of this run.
+
+    Args:
+        action: The action, as it is written.
+        step: The number of its step.
+        tree: The values that references stand for.
+        has_form: Whether its surface may tell the form of the call; else there are no marks.
+
+    Raises:
+        LookupError: If a reference leads nowhere.
+    """
+    facts, marks = filled_facts(action.relies_on, tree), _Marks(tree)
+    marked = {name: marks.put_in(value) for name, value in action.arguments.items() if has_form}
+    return ActionGuard(step=step, marked=marked if marks.texts else None, texts=marks.texts, relies_on=facts)
+
+
+def filled_facts(facts: Mapping[str, JsonValue], tree: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Return recorded facts by the names that they have in this run.
+
+    Raises:
+        LookupError: If a reference in a name leads nowhere.
+    """
+    return {str(resolve(name, tree)): resolve(value, tree) for name, value in facts.items()}
+
+
+class _Marks:
+    """The marks of one action: numbers that no value is."""
+
+    def __init__(self, tree: Mapping[str, Any]) -> None:
+        self._tree = tree
+        self.texts: dict[str, str] = {}
+
+    def put_in(self, value: JsonValue) -> JsonValue:
+        """Replace the references in all texts.
+
+        Marks stand in place of texts, and other values are put in themselves.
+        """
+        if isinstance(value, dict):
+            return {name: self.put_in(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [self.put_in(part) for part in value]
+        if not isinstance(value, str):
+            return value
+        whole = _PART.fullmatch(value)
+        if whole is not None and whole[1] is not None and not isinstance(look_up(whole[1], self._tree), str):
+            resolved: JsonValue = resolve(value, self._tree)
+            return resolved
+        return _PART.sub(lambda part: "${" if part[1] is None else self._mark(part[1]), value)
+
+    def _mark(self, path: str) -> str:
+        digest = int(hashlib.sha256(f"{len(self.texts)} {path} {self.texts}".encode()).hexdigest(), 16)
+        mark = str(digest)[:_DIGITS]
+        self.texts[mark] = str(look_up(path, self._tree))
+        return mark
