@@ -182,6 +182,7 @@ from callboard.messages._step import (
     paired,
 )
 from callboard.messages._step_records import (
+    FOLDER_MARK,
     Answered,
     Decided,
     FilesAtStart,
@@ -226,6 +227,7 @@ __all__ = [
     "CLOSE",
     "ESSENTIAL",
     "EXPRESSION",
+    "FOLDER_MARK",
     "LOCAL_POOL",
     "MATCHERS",
     "MOST_CHARACTERS",

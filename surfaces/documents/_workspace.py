@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from callboard.messages import JournalError, Target, TargetKind
+from callboard.messages import FOLDER_MARK, JournalError, Target, TargetKind
 from callboard.surfaces import (
     committing,
     delete_stale_spares,
@@ -99,7 +99,7 @@ IN_PARTS = frozenset({"csv"})
 """The applications that read large files in parts."""
 IN_PARTS_BYTES = 8_000_000
 """The least size of a file that is read in parts."""
-FOLDER = "folder"
+FOLDER = FOLDER_MARK
 """The mark of a folder; a file's is its fingerprint."""
 
 
