@@ -158,7 +158,7 @@ async def _probe(
 
 
 async def held_files(context: Context, run: Run) -> dict[str, tuple[str, ...]]:
-    """List the files that each held call made before a crash, by the call's id."""
+    """List each held call's files from before a crash, by its id."""
     began_ids = {note.call_id for note in run.held_writes}
     calls = [
         Intent(call_id=action.call_id, tool=action.tool, arguments=action.arguments, control=action.control)

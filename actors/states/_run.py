@@ -489,7 +489,7 @@ class Run:
 
     @property
     def _dropped(self) -> tuple[CommandResult, ...]:
-        """The results of held calls that had written files before a crash, and are not run again."""
+        """The results of held calls that wrote files and will not run."""
         results = []
         for action in self.held:
             artifacts, made = files_of(note for note in self.held_writes if note.call_id == action.call_id)

@@ -26,7 +26,7 @@ OnTheWay = Answered | Decided | Intent | Foreseen | Noted | CommandResult
 
 
 def files_of(notes: Iterable[Foreseen]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files that announced writes list, and the new ones of them."""
+    """Return the listed files of announced writes, and the new ones."""
     listed_notes = [note for note in notes if note.is_listed]
     new_paths = (note.path for note in listed_notes if not note.before)
     return tuple(dict.fromkeys(note.path for note in listed_notes)), tuple(dict.fromkeys(new_paths))

@@ -16,6 +16,7 @@ from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, pa
 from callboard.surfaces.documents._office import OLE
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short
 from callboard.surfaces.documents.mail._addresses import address_header, set_addresses
+from callboard.surfaces.documents.mail._attached_file import AttachedFile
 from callboard.surfaces.documents.mail._headers import check_headers, header_text, with_headers
 from callboard.surfaces.documents.mail._message_parts import (
     BEFORE_HEADERS,
@@ -254,7 +255,7 @@ def _set_both_texts(message: EmailMessage, text: str, html: str, document: str) 
 
 
 def _attach(message: EmailMessage, file: Snapshot) -> None:
-    """Add a file; MIME does not allow to encode a message.
+    """Add a file.
 
     Raises:
         ToolError: If its name can't be a header's.
@@ -263,10 +264,9 @@ def _attach(message: EmailMessage, file: Snapshot) -> None:
         msg = f"{file.path.name!r} can't be attached: its name has encoded words; rename it"
         raise ToolError(msg)
     if file.root == "mail":
-        message.add_attachment(_parse_message(file), filename=file.path.name)
-        return
-    kind = (mimetypes.guess_type(file.path.name)[0] or "application/octet-stream").split("/")
-    message.add_attachment(file.data, maintype=kind[0], subtype=kind[1], filename=file.path.name)
+        _parse_message(file)
+    kind = mimetypes.guess_type(file.path.name)[0] or "application/octet-stream"
+    AttachedFile(file.path.name, "message/rfc822" if file.root == "mail" else kind, file.data).attach_to(message)
 
 
 def _encode_message(message: EmailMessage, original: Snapshot, names: Collection[str] | None) -> bytes:
