@@ -13,10 +13,9 @@ from pydantic import Field
 from callboard.messages import Control, Effect, Target
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of
-from callboard.surfaces.documents._office import OLE
+from callboard.surfaces.documents._real_format import OLE
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short
 from callboard.surfaces.documents.mail._addresses import address_header, set_addresses
-from callboard.surfaces.documents.mail._attached_file import AttachedFile
 from callboard.surfaces.documents.mail._headers import check_headers, header_text, with_headers
 from callboard.surfaces.documents.mail._message_parts import (
     BEFORE_HEADERS,
@@ -255,7 +254,7 @@ def _set_both_texts(message: EmailMessage, text: str, html: str, document: str) 
 
 
 def _attach(message: EmailMessage, file: Snapshot) -> None:
-    """Add a file.
+    """Add a file; MIME does not allow to encode a message.
 
     Raises:
         ToolError: If its name can't be a header's.
@@ -264,9 +263,10 @@ def _attach(message: EmailMessage, file: Snapshot) -> None:
         msg = f"{file.path.name!r} can't be attached: its name has encoded words; rename it"
         raise ToolError(msg)
     if file.root == "mail":
-        _parse_message(file)
-    kind = mimetypes.guess_type(file.path.name)[0] or "application/octet-stream"
-    AttachedFile(file.path.name, "message/rfc822" if file.root == "mail" else kind, file.data).attach_to(message)
+        message.add_attachment(_parse_message(file), filename=file.path.name)
+        return
+    kind = (mimetypes.guess_type(file.path.name)[0] or "application/octet-stream").split("/")
+    message.add_attachment(file.data, maintype=kind[0], subtype=kind[1], filename=file.path.name)
 
 
 def _encode_message(message: EmailMessage, original: Snapshot, names: Collection[str] | None) -> bytes:
