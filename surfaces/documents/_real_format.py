@@ -71,7 +71,7 @@ class RealFormat:
     """The format that a file's contents have."""
 
     suffix: str
-    """The suffix that fits; empty for a format that is not read under any name."""
+    """The suffix that fits; empty for a format that is not read."""
     name: str
 
     def refusal(self, document: str) -> str:
@@ -136,7 +136,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def is_whole_old_sheet(data: bytes) -> bool:
-    """Return whether the records of a file of Excel 2 to 95 are all there."""
+    """Return whether the records of an early Excel file are complete."""
     offset, kind = 0, 0
     while offset + 4 <= len(data):
         kind, size = struct.unpack_from("<HH", data, offset)
