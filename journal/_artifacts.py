@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LARGEST = 100_000_000
 """The maximum size of an artifact, in bytes."""
+_PARTIAL = ".partial"
 _NAME = 60
 """The number of characters of a call's id that a file name includes."""
 
@@ -68,7 +69,7 @@ class Artifacts:
                 folder = _new_folder(folder, stem)
                 new_folders.append(folder)
                 path = folder / safe_name(name)
-                descriptor = create_own(path)
+                descriptor = create_own(_partial(path))
             else:
                 path, descriptor = _opened(folder, stem, suffix)
             with os.fdopen(descriptor, "wb") as file:
@@ -76,10 +77,22 @@ class Artifacts:
                 if self._durable:
                     file.flush()
                     os.fsync(descriptor)
+            _partial(path).replace(path)
             if self._durable:
                 for changed_folder in (folder, *(new_folder.parent for new_folder in new_folders)):
                     sync_folder(changed_folder)
         return path
+
+    def of(self, task_id: str, call_id: str) -> list[Path]:
+        """List the whole artifacts of a call, in order."""
+        folder, pattern = (
+            self._root() / folder_of(task_id),
+            re.compile(rf"{re.escape(_safe_stem(call_id))}-(\d+)(\..*)?"),
+        )
+        matches = [(match, path) for path in _entries(folder) if (match := pattern.fullmatch(path.name)) is not None]
+        ordered_paths = [path for _, path in sorted(matches, key=lambda item: int(item[0][1]))]
+        files = (file for path in ordered_paths for file in (_entries(path) if path.is_dir() else [path]))
+        return [file for file in files if not file.name.endswith(_PARTIAL)]
 
     def reserve(self, task_id: str, call_id: str, name: str) -> Path:
         """Return a path for an artifact that the caller writes.
@@ -165,12 +178,25 @@ def _new_folder(folder: Path, name: str) -> Path:
     return next(path for path in (folder / f"{name}-{number}" for number in numbers) if own_folder(path))
 
 
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _partial(path: Path) -> Path:
+    """Return the path of a file that is not whole yet."""
+    return path.with_name(f"{path.name}{_PARTIAL}")
+
+
 def _opened(folder: Path, name: str, suffix: str) -> tuple[Path, int]:
-    """Create and open a file under an unused name."""
+    """Choose an unused name, and open the file that becomes whole."""
     for number in itertools.count(1):
         path = folder / f"{name}-{number}{suffix}"
         try:
-            return path, create_own(path)
+            descriptor = create_own(_partial(path))
         except FileExistsError:
             continue
+        if not path.exists():
+            return path, descriptor
+        os.close(descriptor)
+        _partial(path).unlink()
     raise AssertionError(name)  # pragma: no cover - numbers have no end

@@ -183,6 +183,7 @@ from callboard.messages._step import (
     paired,
 )
 from callboard.messages._step_records import (
+    FOLDER_MARK,
     Answered,
     Decided,
     FilesAtStart,
@@ -227,6 +228,7 @@ __all__ = [
     "CLOSE",
     "ESSENTIAL",
     "EXPRESSION",
+    "FOLDER_MARK",
     "LOCAL_POOL",
     "MATCHERS",
     "MOST_CHARACTERS",

@@ -5,6 +5,7 @@ With them, a crash in the middle of a step loses and repeats nothing.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from callboard.messages._command import CommandResult
+
+
+FOLDER_MARK = "folder"
+"""The fingerprint of a folder, which has no bytes."""
 
 
 class Answered(Message):
@@ -132,6 +137,14 @@ class Foreseen(Message):
     kept: bool = False
     """Whether the bytes before it are kept beside the journal, for `callboard undo`. Then `before` is their SHA-256 in
     hexadecimal. False in journals of versions that kept none."""
+
+    @property
+    def is_listed(self) -> bool:
+        """True if the call lists the file among those that it wrote.
+
+        It lists no file that it removes, no folder, and no file of another machine (``host:path``).
+        """
+        return self.after not in {"", FOLDER_MARK} and PurePath(self.path).is_absolute()
 
 
 class Noted(Message):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands import IDENTITY
 from callboard.actors.processing._action_list import CHANGED, UNSEEN, ActionList, changes
 from callboard.actors.processing._phases import Acted
+from callboard.actors.processing._recover import held_files
 from callboard.actors.processing._started_windows import in_windows, starts_of
 from callboard.messages import Action, AgentStatus, Held, ResultStatus
 
@@ -98,6 +99,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
         approved=approved,
         resumed=True,
         latest_fingerprint=observation.fingerprint,
+        written=await held_files(context, run),
     )
     if not observation.fingerprint:  # only the observation of a missing surface has none
         return actions.cut(f"held back, but {' '.join(observation.notes)}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.processing._action_list import CHANGED, ActionList, changes
 from callboard.actors.processing._collect import mark, quiet
 from callboard.actors.processing._started_windows import in_windows, lost_window
-from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
+from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished, files_of
 from callboard.messages import (
     AskedQuestion,
     CommandResult,
@@ -25,10 +25,12 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from callboard.actors.processing._context import Context
     from callboard.actors.processing._phases import Acted
     from callboard.actors.states import Run
-    from callboard.messages import Observation
+    from callboard.messages import Foreseen, Observation
 
 
 GONE = "nothing more was done: "
@@ -53,17 +55,19 @@ async def resume_step(context: Context, run: Run, new_observation: Observation) 
         DoubtError: If the outcome stays unknown and the settings let the run fail in that case.
     """
     decided, unfinished = acted_on(run), run.unfinished or Unfinished()
-    unchanged, written = False, dict[str, tuple[str, ...]]()
+    unchanged, written = False, await held_files(context, run)
     if (doubt := unfinished.doubt) is not None:
         probe = unfinished.probe or await _probe(context, run, new_observation, unfinished, doubt)
         context.tell(EventName.COMMAND_IN_DOUBT, run, tool=doubt.tool, call=doubt.call_id, probe=probe.value)
         if probe is Probe.UNKNOWN:
             return _ask(context, doubt)
         unchanged = probe is Probe.BEGUN or (probe is Probe.DONE and unfinished.probe is None)
-        new_files = await _new_files(context, run, unfinished, doubt, probe)
-        written = {doubt.call_id: new_files}
+        notes = unfinished.earlier if probe is Probe.DONE else (*unfinished.earlier, *unfinished.foreseen)
+        new_files = await _new_files(context, run, doubt, notes)
+        written[doubt.call_id] = new_files
         if probe is Probe.DONE:
-            done = _was_done(unfinished, doubt, new_files)
+            kept_files = context.services.journal.artifacts.of(run.assign.task_id, doubt.call_id)
+            done = _was_done(unfinished, doubt, (*new_files, *map(str, kept_files)))
             context.note(run, done, lazy=True)
             context.meter.amounts["commands"] += 1
             context.meter.ran.append((done, done.arguments))
@@ -154,19 +158,29 @@ async def _probe(
     return await tool.probe(intent, unfinished.foreseen, fingerprint)
 
 
-async def _new_files(
-    context: Context, run: Run, unfinished: Unfinished, doubt: Intent, probe: Probe
-) -> tuple[str, ...]:
+async def held_files(context: Context, run: Run) -> dict[str, tuple[str, ...]]:
+    """List each held call's files from before a crash, by its id."""
+    began_ids = {note.call_id for note in run.held_writes}
+    calls = [
+        Intent(call_id=action.call_id, tool=action.tool, arguments=action.arguments, control=action.control)
+        for action in run.held
+        if action.call_id in began_ids
+    ]
+    return {call.call_id: await _new_files(context, run, call, ()) for call in calls}
+
+
+async def _new_files(context: Context, run: Run, call: Intent, notes: Iterable[Foreseen]) -> tuple[str, ...]:
     """List the files that a call made before crashes, in order.
 
     A call that makes several files may be repeated because the last one is missing. Each of the others is probed alone.
+    Those that it made before it was held count, too.
     """
-    tool = context.services.toolbox.actions(context.kind, run.assign.target).get(doubt.tool)
+    tool = context.services.toolbox.actions(context.kind, run.assign.target).get(call.tool)
     if tool is None:
         return ()
-    notes = unfinished.earlier if probe is Probe.DONE else (*unfinished.earlier, *unfinished.foreseen)
-    new_notes = {note.path: note for note in notes if not note.before}
-    return tuple([path for path, note in new_notes.items() if await tool.probe(doubt, (note,), "") is Probe.DONE])
+    held_notes = (note for note in run.held_writes if note.call_id == call.call_id)
+    new_notes = {note.path: note for note in (*held_notes, *notes) if note.is_listed and not note.before}
+    return tuple([path for path, note in new_notes.items() if await tool.probe(call, (note,), "") is Probe.DONE])
 
 
 def _ask(context: Context, intent: Intent) -> Doubt:
@@ -185,12 +199,13 @@ def _was_done(unfinished: Unfinished, intent: Intent, new_files: tuple[str, ...]
     `new_files` are those that it had made before earlier crashes.
     """
     foreseen = unfinished.foreseen[-1].answer if unfinished.foreseen else None
+    artifacts, made = files_of(unfinished.foreseen)
     return CommandResult(
         call_id=intent.call_id,
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
         effect=Effect.ONCE,  # other effects leave no intent, unless a file was foreseen
         value=foreseen if foreseen is not None else "it was done before a crash, and its answer is lost",
-        artifacts=tuple(dict.fromkeys((*new_files, *(note.path for note in unfinished.foreseen)))),
-        made=tuple(dict.fromkeys((*new_files, *(note.path for note in unfinished.foreseen if not note.before)))),
+        artifacts=tuple(dict.fromkeys((*new_files, *artifacts))),
+        made=tuple(dict.fromkeys((*new_files, *made))),
     )

@@ -25,6 +25,7 @@ from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT, Checker
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
 from callboard.config import MASK, Verdict, text
+from callboard.journal import Artifacts, MemoryJournal
 from callboard.messages import (
     Box,
     CommandType,
@@ -43,6 +44,7 @@ from callboard.surfaces import Server, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from pathlib import Path
 
     from callboard.actors.commands import Asked, Secrets
     from callboard.actors.processing import Acted, Context
@@ -350,6 +352,26 @@ class RecordedDispatcher(Dispatcher):
         lease.paused = self._tape.paused
         self.report(command, lease, result)
         return result
+
+
+class RecordedArtifacts(Artifacts):
+    """Lists the files of recorded results."""
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()
+        self._tape = tape
+
+    def of(self, task_id: str, call_id: str) -> list[Path]:
+        """List the files that the call's result lists."""
+        return self._tape.files(call_id)
+
+
+class RecordedJournal(MemoryJournal):
+    """Stores nothing of the recording but the files of its calls."""
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()
+        self.artifacts = RecordedArtifacts(tape)
 
 
 class NoLanes(Lanes):

@@ -14,6 +14,7 @@ from callboard.actors.replay._compare import Transition, compare, decided_on, di
 from callboard.actors.replay._doubles import (
     RecordedChecks,
     RecordedDispatcher,
+    RecordedJournal,
     RecordedLook,
     RecordedOutputTypes,
     RecordedPolicy,
@@ -84,6 +85,7 @@ class ReplayContext:
             output_types=RecordedOutputTypes(),
             task_policies=policies,
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
+            journal=RecordedJournal(tape),
         )
         # The jobs of a kind without a model are not rerun.
         base = cast("Pipeline", pipeline(self.agents[kind], recorded_services))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing import CHANGED, GONE
@@ -239,6 +240,11 @@ class Tape:
             raise self.miss(text("tool_run_now", tool=tool))
         self.done += 1
         return result
+
+    def files(self, call_id: str) -> list[Path]:
+        """Return the files that the recorded result of a call lists."""
+        result = self._results.get(call_id)
+        return [] if result is None else [Path(path) for path in result.artifacts]
 
     @property
     def probe(self) -> Probe:

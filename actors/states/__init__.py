@@ -49,7 +49,7 @@ from callboard.actors.states._remote_states import (
     RemoteAgentStateManager,
 )
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
-from callboard.actors.states._unfinished import OnTheWay, Unfinished
+from callboard.actors.states._unfinished import OnTheWay, Unfinished, files_of
 from callboard.actors.states._worker import (
     ContinueLinuxAgentState,
     ContinueMobileAgentState,
@@ -133,6 +133,7 @@ __all__ = [
     "controls_of",
     "earlier_positions",
     "evolve",
+    "files_of",
     "fold",
     "last_action",
     "last_look",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._loop_detection import repeats
 from callboard.actors.states._notes import step_notes
+from callboard.actors.states._unfinished import files_of
 from callboard.messages import (
     Action,
     AgentStatus,
@@ -25,6 +26,8 @@ from callboard.messages import (
     CheckResult,
     CommandResult,
     Decision,
+    Effect,
+    Foreseen,
     Held,
     JudgeResult,
     Limit,
@@ -118,6 +121,8 @@ class Run:
     held_by: Held = Held.NOT
     held_why: str = ""
     """The policy rule that holds them."""
+    held_writes: tuple[Foreseen, ...] = ()
+    """The writes that held calls had announced before a crash broke them off."""
     left: str = ""
     """The fingerprint of the surface when a pause held the actions that would change it."""
     shown: Observation | None = None
@@ -428,7 +433,16 @@ class Run:
 
     def _stopped(self, cancel: Cancel) -> dict[str, Any]:
         # The job number goes up although no job starts: it makes the result of the cancelled job stale.
-        stopped = {"waiting": "", "awaited": (), "held": (), "held_by": Held.NOT, "paused": False, "job": self.job + 1}
+        stopped = {
+            "waiting": "",
+            "awaited": (),
+            "held": (),
+            "held_by": Held.NOT,
+            "held_writes": (),
+            "lost": (*self.lost, *self._dropped),
+            "paused": False,
+            "job": self.job + 1,
+        }
         if self.outcome is not None:  # the work had ended before; only the last observation is given up
             return stopped
         cause = Cause(reason=cancel.reason, where=self.assign.address)
@@ -452,6 +466,7 @@ class Run:
             "held": done.held,
             "held_by": done.held_by,
             "held_why": done.held_why,
+            "held_writes": self._held_writes(done),
             "left": done.left,
             "answer": self.answer if is_approved and done.held_by is not Held.POLICY else None,
             "shown": self.shown if done.held else None,
@@ -462,20 +477,53 @@ class Run:
             "asked": self.asked + done.usage.answers - record.judge_calls,
         }
 
+    def _held_writes(self, done: StepDone) -> tuple[Foreseen, ...]:
+        """Return the writes of the calls that are held now.
+
+        The last one of a call that a crash broke off was not done, or it would not be held.
+        """
+        unfinished = self.unfinished
+        notes = () if unfinished is None else (*unfinished.earlier, *unfinished.foreseen[:-1])
+        held_ids = {action.call_id for action in done.held}
+        return tuple(note for note in (*self.held_writes, *notes) if note.call_id in held_ids)
+
+    @property
+    def _dropped(self) -> tuple[CommandResult, ...]:
+        """The results of held calls that wrote files and will not run."""
+        results = []
+        for action in self.held:
+            artifacts, made = files_of(note for note in self.held_writes if note.call_id == action.call_id)
+            if artifacts:
+                result = CommandResult(
+                    call_id=action.call_id,
+                    tool=action.tool,
+                    status=ResultStatus.SKIPPED,
+                    effect=Effect.ONCE,
+                    arguments=action.arguments,
+                    error="was broken off, and not run again",
+                    artifacts=artifacts,
+                    made=made,
+                    in_doubt=True,
+                )
+                results.append(result)
+        return tuple(results)
+
     def moved(self, move: Move, *, reannotating: bool) -> Run:
         """Return the run in another status, with the move's outcome.
 
         An outcome that was written before stays.
         """
         unfinished = self.unfinished  # after a move the interrupted step is not resumed
+        run = self if unfinished is None else self.with_lost(unfinished.usage, unfinished.done)
+        if move.target != AgentStatus.CONFIRM:
+            run = evolve(run, held=(), held_writes=(), lost=(*run.lost, *self._dropped))
         run = evolve(
-            self if unfinished is None else self.with_lost(unfinished.usage, unfinished.done),
+            run,
             unfinished=None,
             status=move.target,
             due=self.last.follows if isinstance(self.last, StepDone) and self.status == AgentStatus.CONFIRM else "",
             last=None,
             answer=None,
-            held=self.held if move.target == AgentStatus.CONFIRM else (),
             reannotations=self.reannotations + 1 if reannotating else 0,
         )
         if move.outcome is None or run.outcome is not None:

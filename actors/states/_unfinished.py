@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from callboard.messages import (
     Answered,
@@ -17,8 +18,18 @@ from callboard.messages import (
     Usage,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 OnTheWay = Answered | Decided | Intent | Foreseen | Noted | CommandResult
 """The messages that a job journals before its step is done."""
+
+
+def files_of(notes: Iterable[Foreseen]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the listed files of announced writes, and the new ones."""
+    listed_notes = [note for note in notes if note.is_listed]
+    new_paths = (note.path for note in listed_notes if not note.before)
+    return tuple(dict.fromkeys(note.path for note in listed_notes)), tuple(dict.fromkeys(new_paths))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +74,7 @@ class Unfinished:
         doubt = self.doubt if self.decided is not None else None  # else the intent came late, and the action never ran
         if doubt is None or self.probe is Probe.NOT_DONE:
             return None
+        artifacts, made = files_of((*self.earlier, *self.foreseen))
         return CommandResult(
             call_id=doubt.call_id,
             tool=doubt.tool,
@@ -70,8 +82,8 @@ class Unfinished:
             effect=Effect.ONCE,  # only such an action has an intent, or a file that it may have written
             arguments=doubt.arguments,
             error="was broken off: whether it was done is in doubt",
-            artifacts=tuple(note.path for note in self.foreseen),
-            made=tuple(note.path for note in self.foreseen if not note.before),
+            artifacts=artifacts,
+            made=made,
             in_doubt=True,
         )
 

@@ -531,7 +531,11 @@ class DocumentSurface(Server):
             "controls_left_out": len(controls) - len(first_controls),
         }
         if snapshot.suffix != snapshot.path.suffix.lower():
-            window["read_through"] = f"a {snapshot.suffix} copy that LibreOffice made; it may lack something"
+            window["read_through"] = (
+                f"its contents, which are those of a {snapshot.suffix} file despite its name"
+                if snapshot.converted is snapshot.source
+                else f"a {snapshot.suffix} copy that LibreOffice made; it may lack something"
+            )
         if headings := outline(controls):
             window["outline"] = headings
         text = ""

@@ -22,7 +22,7 @@ from callboard.surfaces import current_call
 from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._formats import plain_environment
 from callboard.surfaces.documents._hidden_sheets import without_hidden_areas
-from callboard.surfaces.documents._office import OLE
+from callboard.surfaces.documents._real_format import OLD_SHEETS, OLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,12 +37,12 @@ _MOST_USES = 500
 """LibreOffice is started again after so many conversions, since its memory grows."""
 _HOLDER = Path(__file__).with_name("_office_holder.py")
 _ZIP = b"PK\x03\x04"
-_SOURCES = {
+_SOURCES: dict[str, tuple[str, bytes | tuple[bytes, ...]]] = {
     ".doc": ("writer", OLE),
     ".docx": ("writer", _ZIP),
     ".odt": ("writer", _ZIP),
     ".rtf": ("writer", b"{\\rtf"),
-    ".xls": ("calc", OLE),
+    ".xls": ("calc", (OLE, *OLD_SHEETS)),
     ".xlsx": ("calc", _ZIP),
     ".ods": ("calc", _ZIP),
     ".ppt": ("impress", OLE),

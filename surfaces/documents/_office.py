@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from callboard.messages import reason_of
 from callboard.surfaces import BoundedZipFile
 from callboard.surfaces._tool_function import ToolError
+from callboard.surfaces.documents._real_format import ENCRYPTED, OLE, RealFormat, real_format
 from callboard.surfaces.documents._tables import short
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ _UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErr
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 """The namespace of a workbook's sheets, styles and tables."""
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The beginning of a compound file, as Office 97 and Outlook write them."""
-_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MAX_PARTS = 10_000
 UNPACKED = 5
 """Limit for the unpacked parts together, as a multiple of the largest allowed file."""
@@ -138,10 +136,10 @@ def parts(snapshot: Snapshot, max_bytes: int, stand_ins: Mapping[str, bytes] | N
     """
     name, data = snapshot.document, snapshot.data
     if data.startswith(OLE):
-        if _ENCRYPTED in data:
-            msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
-        else:
-            msg = f"{name!r} is in the format of Office 97, despite its name; save it as .docx, .xlsx or .pptx"
+        msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
+        if ENCRYPTED not in data:
+            real = real_format(data, snapshot.suffix) or RealFormat("", "in the format of Office 97")
+            msg = real.refusal(name)
         raise ToolError(msg)
     try:
         with BoundedZipFile(io.BytesIO(data)) as archive:
@@ -154,6 +152,9 @@ def parts(snapshot: Snapshot, max_bytes: int, stand_ins: Mapping[str, bytes] | N
                 if not entry.is_dir()
             }
     except zipfile.BadZipFile as error:
+        actual_format = real_format(data, snapshot.suffix)
+        if actual_format is not None and actual_format.suffix != snapshot.suffix:
+            raise ToolError(actual_format.refusal(name)) from error
         raise damaged(name, "it is empty" if not data else "it is not an Office document, or is truncated") from error
     except UNREADABLE as error:
         raise damaged(name, error) from error

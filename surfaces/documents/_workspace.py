@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from callboard.messages import JournalError, Target, TargetKind
+from callboard.messages import FOLDER_MARK, JournalError, Target, TargetKind
 from callboard.surfaces import (
     committing,
     delete_stale_spares,
@@ -32,6 +32,7 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._large_file import LargeFile, check_size
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, OfficeFailedError, lacking_office
 from callboard.surfaces.documents._other_formats import advice_on
+from callboard.surfaces.documents._real_format import ENCRYPTED, OLD_SHEETS, is_whole_old_sheet, real_format
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB, VersionCache
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ IN_PARTS = frozenset({"csv"})
 """The applications that read large files in parts."""
 IN_PARTS_BYTES = 8_000_000
 """The least size of a file that is read in parts."""
-FOLDER = "folder"
+FOLDER = FOLDER_MARK
 """The mark of a folder; a file's is its fingerprint."""
 
 
@@ -352,6 +353,18 @@ class Workspace:
         """
         suffix = PurePosixPath(document).suffix.lower()
         present = OLD_FORMATS[suffix]
+        if not data:
+            msg = f"{document!r} is damaged and can't be opened (it is empty); it is unchanged"
+            raise ToolError(msg)
+        real = real_format(data, suffix)
+        if real is not None and real.suffix == present:
+            return data
+        if real is not None and OLD_FORMATS.get(real.suffix) != present:
+            raise ToolError(real.refusal(document))
+        if data.startswith(OLD_SHEETS) and not is_whole_old_sheet(data):
+            msg = f"{document!r} is damaged and can't be opened (its end is missing); it is unchanged"
+            raise ToolError(msg)
+        suffix = suffix if real is None else real.suffix
         if (cached_copy := self._cache.get(mark, present)) is not None:
             return bytes(cached_copy)
         try:
@@ -360,6 +373,9 @@ class Workspace:
             msg = f"{document!r} is read through a copy that LibreOffice makes ({error}); save it as {present}"
             raise ToolError(msg) from error
         if converted is None:
+            if ENCRYPTED in data:
+                msg = f"{document!r} is protected with a password; it was not opened, and is unchanged"
+                raise ToolError(msg)
             msg = f"{document!r} can't be read: it is damaged, protected, or not what its name says; it is unchanged"
             raise ToolError(msg)
         check_size(document, len(converted), self.max_bytes)

@@ -15,14 +15,11 @@ from callboard.surfaces import ToolError
 from callboard.surfaces._user_files import read_upload
 from callboard.surfaces.documents.mail import (
     POLICY,
-    attachment_name,
+    AttachedFile,
     check_headers,
-    content_bytes,
     header_text,
     headers_of,
-    message_contents,
     parse_address,
-    parse_message,
     set_addresses,
     shown_header,
 )
@@ -35,28 +32,12 @@ if TYPE_CHECKING:
 _MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,250}>")
 _MOST_REFERENCES = 20
 _MOST_SUBJECT = 900
-_MOST_QUOTED = 50_000
-"""The most characters of another message that are quoted."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _REPLY = re.compile(r"(?:re|aw|sv|antw|rif|odp)\s*:", re.IGNORECASE)
 _FORWARD = re.compile(r"(?:fwd?|wg|tr|rv|vs)\s*:", re.IGNORECASE)
 
 Address = tuple[str, str]
 """A name, which may be empty, and a plain address."""
-
-
-@dataclass(frozen=True)
-class AttachedFile:
-    """A file that is sent with a message."""
-
-    name: str
-    kind: str
-    """The type of its content, such as ``application/pdf``."""
-    data: bytes
-
-    def __str__(self) -> str:
-        """Return the facts by which a person approves it."""
-        return f"{self.name} ({len(self.data):,} bytes, SHA-256 {hashlib.sha256(self.data).hexdigest()[:16]})"
 
 
 @dataclass(frozen=True)
@@ -90,6 +71,8 @@ class OutgoingMail:
     thread: MailThread = MailThread()
     quoted_text: str = ""
     """The part of the text that comes from another message."""
+    unread: tuple[str, ...] = ()
+    """The parts of the other message that can't be read, or are not quoted."""
 
     @property
     def recipients(self) -> list[str]:
@@ -117,6 +100,8 @@ class OutgoingMail:
         if self.quoted_text:
             parts.append(f"{len(self.quoted_text):,} characters of the other message are quoted")
         parts.append(f"attached: {', '.join(map(str, self.files))}" if self.files else "nothing attached")
+        if self.unread:
+            parts.append(f"not read or quoted of the other message: {', '.join(self.unread)}")
         return "; ".join(parts)
 
     def encode(self, sender: Address, message_id: str) -> bytes:
@@ -140,7 +125,7 @@ class OutgoingMail:
             if self.html:
                 message.add_alternative(self.html, subtype="html", cte="quoted-printable")
             for file in self.files:
-                _attach(message, file)
+                file.attach_to(message)
             data = _LINE_END.sub(b"\r\n", message.as_bytes())  # a bare one could end the message for some servers
             data = data if data.endswith(b"\r\n") else data + b"\r\n"
         except (MessageError, ValueError, LookupError, AttributeError, TypeError) as error:
@@ -206,37 +191,6 @@ def _prefixed(original: EmailMessage, prefix: str, prefixes: re.Pattern[str]) ->
     return subject if prefixes.match(subject) else f"{prefix}{subject}".strip()
 
 
-def quoted_reply(original: EmailMessage) -> str:
-    """Return the text of a message, quoted."""
-    lines = _text_of(original).splitlines()
-    introduction = f"On {shown_header(original, 'Date')}, {shown_header(original, 'From')} wrote:"
-    return "\n".join(("", "", introduction, *(f"> {line}" if line else ">" for line in lines)))
-
-
-def quoted_forward(original: EmailMessage) -> str:
-    """Return the headers and the text of a message, for another recipient."""
-    headers = [
-        f"{name}: {shown_header(original, name)}"
-        for name in ("From", "Date", "Subject", "To", "Cc")
-        if name in original
-    ]
-    return "\n".join(("", "", "---------- Forwarded message ----------", *headers, "", _text_of(original)))
-
-
-def _text_of(original: EmailMessage) -> str:
-    text = message_contents(original).text
-    return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}\n…"
-
-
-def forwarded_files(original: EmailMessage) -> tuple[AttachedFile, ...]:
-    """Return the attachments of a message, to be sent again."""
-    attachments = message_contents(original).attachments
-    return tuple(
-        AttachedFile(attachment_name(part, number), part.get_content_type(), content_bytes(part))
-        for number, part in enumerate(attachments, 1)
-    )
-
-
 def read_files(workspace: Workspace | None, names: Sequence[str], max_bytes: int) -> tuple[AttachedFile, ...]:
     """Read files of the workspace, of any kind.
 
@@ -269,12 +223,3 @@ def _read_file(workspace: Workspace, name: str, max_bytes: int) -> AttachedFile:
         msg = f"{name!r} is too large: all attachments may have {max_bytes:,} bytes more (smtp.max_bytes)"
         raise ToolError(msg)
     return AttachedFile(path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream", data)
-
-
-def _attach(message: EmailMessage, file: AttachedFile) -> None:
-    if file.kind == "message/rfc822":  # MIME does not allow to encode a message
-        message.add_attachment(parse_message(file.data, file.name), filename=file.name)
-        return
-    kind = "application/octet-stream" if file.kind.startswith(("message/", "multipart/")) else file.kind
-    maintype, _, subtype = kind.partition("/")
-    message.add_attachment(file.data, maintype=maintype, subtype=subtype, filename=file.name)

@@ -126,6 +126,8 @@ class ReadingTools:
             answer["links"] = [one_line(link, 500) for link in links[:_MOST_LINKS]]
         if contents.unseen:
             answer["not_shown"] = ", ".join(dict.fromkeys(contents.unseen))
+        if contents.guessed:
+            answer["encoding"] = f"{', '.join(dict.fromkeys(contents.guessed))} (a guess)"
         return answer
 
     @tool(effect=Effect.ONCE, hazards=(Hazard.DOWNLOADS,), seconds=_SECONDS)

@@ -12,20 +12,19 @@ from pydantic import Field, JsonValue
 
 from callboard.messages import Effect, Hazard, JournalError, LeaseVoidError
 from callboard.surfaces import InDoubtError, ToolError, committing, current_call, tool
+from callboard.surfaces.documents.mail import named_files
 from callboard.surfaces.mailbox._folder_names import encode_folder
 from callboard.surfaces.mailbox._mail_account import MailAccount  # noqa: TC001 - type checkers alone would do
 from callboard.surfaces.mailbox._mail_connection import BoundedSmtp, bounded, quoted, reply_text
 from callboard.surfaces.mailbox._mail_folder import MessageReference
+from callboard.surfaces.mailbox._other_message import OtherMessage
 from callboard.surfaces.mailbox._outgoing_mail import (
     MailThread,
     OutgoingMail,
     addresses_in,
     checked_subject,
     forward_subject,
-    forwarded_files,
     parsed_addresses,
-    quoted_forward,
-    quoted_reply,
     read_files,
     reply_subject,
 )
@@ -132,25 +131,35 @@ class SendTools:
             subject, html = checked_subject(arguments["subject"]), arguments["html"]
             mail = OutgoingMail(to=to, cc=cc, bcc=bcc, subject=subject, text=text, html=html, files=files)
         else:
-            original = account.message(MessageReference.parse(arguments["message"]))
-            thread = MailThread.of(original)
+            reference = MessageReference.parse(arguments["message"])
+            other = OtherMessage(account.message_data(reference), str(reference))
+            original, thread = other.message, MailThread.of(other.message)
             if tool_name == "reply_to_message":
                 to = addresses_in(original, "Reply-To") or addresses_in(original, "From")
                 copies = addresses_in(original, "To", "Cc") if arguments["to_all"] else ()
                 excluded_addresses = {account.sender[1].lower(), *(address.lower() for _, address in to)}
                 cc = tuple(address for address in copies if address[1].lower() not in excluded_addresses)
-                subject, quotation = reply_subject(original), quoted_reply(original)
+                subject = reply_subject(original)
+                quotation, other_files, unread = other.reply()
             else:
                 to, cc = parsed_addresses(arguments["to"]), parsed_addresses(arguments["cc"])
-                files = (*forwarded_files(original), *files)
-                subject, quotation = forward_subject(original), quoted_forward(original)
+                subject = forward_subject(original)
+                quotation, other_files, unread = other.forward()
             mail = OutgoingMail(
-                to=to, cc=cc, subject=subject, text=text, files=files, thread=thread, quoted_text=quotation
+                to=to,
+                cc=cc,
+                subject=subject,
+                text=text,
+                files=(*other_files, *files),
+                thread=thread,
+                quoted_text=quotation,
+                unread=unread,
             )
         if not 0 < len(mail.recipients) <= server.max_recipients:
             allowed = f"1 to {server.max_recipients} are allowed (smtp.max_recipients)"
             msg = f"nothing was sent: the message has {len(mail.recipients)} recipients; {allowed}"
             raise ToolError(msg)
+        _check_size(mail, sum(len(file.data) for file in mail.files), server)
         return mail
 
     def _send(self, mailbox: str, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
@@ -163,10 +172,7 @@ class SendTools:
         call = current_call()
         message_id = account.message_id(call.id or secrets.token_hex(16))
         data = mail.encode(account.sender, message_id)
-        if len(data) > server.max_bytes:
-            allowed = f"{server.max_bytes:,} are allowed (smtp.max_bytes)"
-            msg = f"nothing was sent: the message has {len(data):,} bytes; {allowed}"
-            raise ToolError(msg)
+        _check_size(mail, len(data), server)
         record.check_new(message_id, mail.digest, call.task_id)
         with account.smtp() as smtp:
             _offer(smtp, server, account.sender[1], mail.recipients, data)
@@ -179,10 +185,26 @@ class SendTools:
             "subject": mail.subject,
             "message_id": message_id,
             "bytes": len(data),
+            "attached": [file.name for file in mail.files],
         }
+        if mail.unread:
+            answer["not_read"] = list(mail.unread)
         if account.section.imap is not None and account.section.imap.save_sent:
             answer["copy"] = _save_copy(account, data)
         return answer
+
+
+def _check_size(mail: OutgoingMail, size_bytes: int, server: SmtpSettings) -> None:
+    """Check the size of a message.
+
+    Raises:
+        ToolError: If it is too large.
+    """
+    if size_bytes > server.max_bytes:
+        files = f" with {named_files(mail.files)}" if mail.files else ""
+        allowed = f"{server.max_bytes:,} are allowed (smtp.max_bytes)"
+        msg = f"nothing was sent: the message has {size_bytes:,} bytes{files}; {allowed}"
+        raise ToolError(msg)
 
 
 def _offer(smtp: BoundedSmtp, server: SmtpSettings, sender: str, recipients: list[str], data: bytes) -> None:
@@ -196,11 +218,7 @@ def _offer(smtp: BoundedSmtp, server: SmtpSettings, sender: str, recipients: lis
     if largest.isdigit() and 0 < int(largest) < len(data):
         msg = f"nothing was sent: the message has {len(data):,} bytes, and {server.host} takes {int(largest):,}"
         raise ToolError(msg)
-    if not data.isascii() and not smtp.has_extn("8bitmime"):
-        msg = f"nothing was sent: an attached message has letters beyond ASCII, and {server.host} does not take them"
-        raise ToolError(msg)
-    options = ["BODY=8BITMIME"] if not data.isascii() else []
-    options += [f"SIZE={len(data)}"] if smtp.has_extn("size") else []
+    options = [f"SIZE={len(data)}"] if smtp.has_extn("size") else []
     _expect(smtp.mail(sender, options), 250, f"the sender {sender}")
     replies = {recipient: smtp.rcpt(recipient) for recipient in recipients}
     refusals = {name: reply for name, reply in replies.items() if reply[0] not in {250, 251}}

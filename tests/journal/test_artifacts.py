@@ -69,3 +69,14 @@ def test_a_named_artifact_keeps_its_name_in_a_folder_of_its_own(artifacts, tmp_p
     assert [path.read_bytes() for path in paths] == [b"0", b"1"]
     assert paths[0].name == stored
     assert all(path.is_relative_to(artifacts_of(tmp_path / "journal.db") / folder_of("t")) for path in paths)
+
+
+def test_files_of_a_call_are_listed_in_order_without_partial_ones(artifacts):
+    paths = [artifacts.keep("t", "t~1.1.0", b"x", ".txt") for _ in range(10)]
+    other_path = artifacts.keep("t", "t~1.1.1", b"x", "", name="report.pdf")
+    artifacts.keep("other", "t~1.1.0", b"x", ".txt")
+    (paths[0].parent / "t-1.1.0-12.txt.partial").write_bytes(b"half")
+    assert artifacts.of("t", "t~1.1.0") == paths
+    assert artifacts.of("t", "t~1.1.1") == [other_path]
+    assert artifacts.of("none", "t~1.1.0") == []
+    assert artifacts.keep("t", "t~1.1.0", b"x", ".txt").name == "t-1.1.0-11.txt"

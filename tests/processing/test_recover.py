@@ -118,7 +118,7 @@ def intent(number=0, text="a"):
 RAN = Intent(call_id="t~1.0.9", tool="append", expected="as it left it")
 
 
-NOTE = Foreseen(call_id="t~1.1.0", path="old.txt", before="1", after="2")
+NOTE = Foreseen(call_id="t~1.1.0", path="/w/old.txt", before="1", after="2")
 
 
 def done(number=0, status=ResultStatus.SUCCESS):
@@ -170,62 +170,62 @@ async def test_finished_action_is_recorded_so_that_the_next_crash_has_no_doubt(l
 
 async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
     foreseen = (
-        Foreseen(call_id="t~1.1.0", path="new.txt", before="", after="1"),
-        Foreseen(call_id="t~1.1.0", path="old.txt", before="1", after="2"),
+        Foreseen(call_id="t~1.1.0", path="/w/new.txt", before="", after="1"),
+        Foreseen(call_id="t~1.1.0", path="/w/old.txt", before="1", after="2"),
     )
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
     [result] = returned.record.results
-    assert (result.artifacts, result.made) == (("new.txt", "old.txt"), ("new.txt",))
+    assert (result.artifacts, result.made) == (("/w/new.txt", "/w/old.txt"), ("/w/new.txt",))
     assert here.surface.probed[0][1] == foreseen
 
 
 async def test_repeated_call_lists_the_files_that_it_made_before_the_crash(left):
-    notes = [Foreseen(call_id="t~1.1.0", path=path, after="1") for path in ("one.txt", "two.txt", "three.txt")]
+    notes = [Foreseen(call_id="t~1.1.0", path=path, after="1") for path in ("/w/one.txt", "/w/two.txt", "/w/three.txt")]
     here, run = left(
         actions=[action("a"), action("b")], intent=intent(), foreseen=(*notes[1:], NOTE), earlier=(notes[0],)
     )
     here.surface.probe = lambda _target, _intent, foreseen, fingerprint: (
-        Probe.DONE if [note.path for note in foreseen] in (["one.txt"], ["two.txt"]) else Probe.NOT_DONE
+        Probe.DONE if [note.path for note in foreseen] in (["/w/one.txt"], ["/w/two.txt"]) else Probe.NOT_DONE
     )
     returned = await here.pipeline.process_recovered(run)
     assert [(result.artifacts, result.made) for result in returned.record.results] == [
-        (("one.txt", "two.txt"), ("one.txt", "two.txt")),
+        (("/w/one.txt", "/w/two.txt"), ("/w/one.txt", "/w/two.txt")),
         ((), ()),
     ]
 
 
 async def test_call_that_is_not_repeated_lists_the_files_that_it_made(left):
-    notes = tuple(Foreseen(call_id="t~1.1.0", path=path, after="1") for path in ("one.txt", "two.txt"))
+    notes = tuple(Foreseen(call_id="t~1.1.0", path=path, after="1") for path in ("/w/one.txt", "/w/two.txt"))
     policy = {"policy": [{"verdict": "deny", "tool": "append"}]}
     here, run = left(actions=[action("a"), action("b")], settings=policy, intent=intent(), foreseen=notes)
     here.surface.probe = lambda _target, _intent, foreseen, fingerprint: (
-        Probe.DONE if [note.path for note in foreseen] == ["one.txt"] else Probe.NOT_DONE
+        Probe.DONE if [note.path for note in foreseen] == ["/w/one.txt"] else Probe.NOT_DONE
     )
     returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == []
     assert [(result.status, result.made) for result in returned.record.results] == [
-        (ResultStatus.FAILURE, ("one.txt",)),
+        (ResultStatus.FAILURE, ("/w/one.txt",)),
         (ResultStatus.SKIPPED, ()),
     ]
 
 
 async def test_finished_repetition_lists_the_files_of_both_calls(left):
-    earlier = (Foreseen(call_id="t~1.1.0", path="one.txt", after="1"),)
-    foreseen = (Foreseen(call_id="t~1.1.0", path="two.txt", after="1"),)
+    earlier = (Foreseen(call_id="t~1.1.0", path="/w/one.txt", after="1"),)
+    foreseen = (Foreseen(call_id="t~1.1.0", path="/w/two.txt", after="1"),)
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen, earlier=earlier)
     returned = await here.pipeline.process_recovered(run)
-    assert [result.made for result in returned.record.results] == [("one.txt", "two.txt")]
+    assert [result.made for result in returned.record.results] == [("/w/one.txt", "/w/two.txt")]
 
 
 async def test_finished_action_answers_as_its_surface_foresaw(left):
-    foreseen = (Foreseen(call_id="t~1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
+    foreseen = (Foreseen(call_id="t~1.1.0", path="/w/new.txt", after="1", answer={"rows": [1, 2]}),)
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
     assert [result.value for result in returned.record.results] == [{"rows": [1, 2]}]
 
 
-@pytest.mark.parametrize("foreseen", [(), (Foreseen(call_id="t~1.1.0", path="new.txt", after="1"),)])
+@pytest.mark.parametrize("foreseen", [(), (Foreseen(call_id="t~1.1.0", path="/w/new.txt", after="1"),)])
 async def test_model_gets_a_note_when_a_finished_actions_answer_is_lost(left, foreseen):
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
@@ -244,7 +244,7 @@ def left_start(stage):
         decision = Decision(status="ASSIGN", target=APPLICATION, subtask="write", actions=(start,))
         step = Decided(step=1, observation=seen, decision=decision, actions=(start,))
         doubt = Intent(call_id="t~0.1.0", tool=start.tool, arguments=start.arguments)
-        note = Foreseen(call_id=doubt.call_id, path="new.txt", after="1", **foreseen)
+        note = Foreseen(call_id=doubt.call_id, path="/w/new.txt", after="1", **foreseen)
         return here, here.run(unfinished=Unfinished(decided=step, intent=doubt, foreseen=(note,)))
 
     return make
@@ -273,7 +273,7 @@ async def test_windows_of_starts_before_and_in_a_crash_get_their_subtasks(stage)
         ),
         results=(done,),
         intent=Intent(call_id="t~0.1.1", tool="launch", arguments={"name": "memo"}),
-        foreseen=(Foreseen(call_id="t~0.1.1", path="new.txt", after="1", answer=WINDOW.model_dump(mode="json")),),
+        foreseen=(Foreseen(call_id="t~0.1.1", path="/w/new.txt", after="1", answer=WINDOW.model_dump(mode="json")),),
     )
     returned = await here.pipeline.process_recovered(here.run(unfinished=unfinished))
     assert [planned.target for planned in returned.record.decision.group] == [first, WINDOW]
@@ -703,3 +703,35 @@ async def test_usage_booked_before_a_crash_is_not_booked_again(stage):
 
 
 TEXT_ARGS = {"control_id": "field-1", "text": "a"}
+
+
+async def test_pause_keeps_the_files_of_a_call_that_a_crash_broke_off(left):
+    notes = tuple(Foreseen(call_id="t~1.1.0", path=f"/w/{name}.txt", after="1") for name in ("one", "two"))
+    here, run = left(actions=[action("a")], intent=intent(), foreseen=notes)
+    here.surface.probe = lambda _target, _intent, foreseen, fingerprint: (
+        Probe.DONE if [note.path for note in foreseen] == ["/w/one.txt"] else Probe.NOT_DONE
+    )
+    here.lease.paused = True
+    paused = await here.pipeline.process_recovered(run)
+    assert (paused.held_by, paused.record.results) == (Held.PAUSE, ())
+    here.lease.paused = False
+    held_run = run.apply(paused)
+    resumed = await here.pipeline.process_resume(held_run)
+    assert [result.made for result in resumed.record.results] == [("/w/one.txt",)]
+    assert held_run.apply(resumed).held_writes == ()
+
+
+async def test_action_that_a_person_calls_done_lists_the_files_that_it_kept(left):
+    here, run = left(actions=[action("a")], intent=intent(), probe=Probe.DONE)
+    path = here.services.journal.artifacts.keep("t", "t~1.1.0", b"figures", "", name="report.pdf")
+    here.services.journal.artifacts.keep("t", "t~1.1.1", b"of another call", "", name="other.pdf")
+    returned = await here.pipeline.process_recovered(run)
+    assert [(result.artifacts, result.made) for result in returned.record.results] == [((str(path),), (str(path),))]
+
+
+@pytest.mark.parametrize("change", [{"path": "host:/w/a.txt"}, {"after": ""}, {"after": "folder"}], ids=str)
+async def test_finished_action_lists_no_file_that_it_lists_without_a_crash(left, change):
+    note = Foreseen.model_validate({"call_id": "t~1.1.0", "path": "/w/a.txt", "after": "1", **change})
+    here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=(note,))
+    returned = await here.pipeline.process_recovered(run)
+    assert [result.artifacts for result in returned.record.results] == [()]

@@ -348,7 +348,7 @@ DECIDED = Decided(
     actions=(Action(tool="write"), Action(tool="write")),
 )
 INTENT = Intent(call_id="t~1.1.0", tool="write")
-FORESEEN = Foreseen(call_id="t~1.1.0", path="a.txt", before="", after="1")
+FORESEEN = Foreseen(call_id="t~1.1.0", path="/w/a.txt", before="", after="1")
 CANCEL = Cancel(task_id="t")
 
 

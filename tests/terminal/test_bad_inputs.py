@@ -233,7 +233,7 @@ ENDINGS = {
     "a document that is none": (
         lambda: document(b"no document"),
         1,
-        DAMAGED + "it is not an Office document, or is truncated)",
+        "'a.docx' can't be read: it is a plain text, despite its name; rename it to end with .txt",
     ),
     "an empty document": (lambda: document(b""), 1, DAMAGED + "it is empty)"),
     "another archive": (
@@ -317,7 +317,7 @@ def test_a_document_with_brackets_in_its_path_is_worked_on(call):
     Path("job/workspace/[").mkdir()
     Path("job/workspace/[/b]x.docx").write_bytes(b"no document")
     result = call(run, place)
-    assert (result.exit_code, "'[/b]x.docx' is damaged" in result.output) == (1, True)
+    assert (result.exit_code, "'[/b]x.docx' can't be read" in result.output) == (1, True)
 
 
 def test_no_switch_has_a_type_in_the_help(call):

@@ -71,8 +71,7 @@ def check_headers(message: Message, data: bytes, name: str, *, parts: bool) -> N
         ToolError: If it has others, so that a text in it would be read as a header.
     """
     parsed_message: Message = BytesParser(policy=policy.compat32).parsebytes(data)
-    count = None if parts else 1
-    if _names(parsed_message)[:count] != _names(message)[:count]:
+    if not _has_same_names(parsed_message, message, parts=parts):
         msg = f"{name!r} is not written: a text in its headers would be read as a header of its own"
         raise ToolError(msg)
 
@@ -119,5 +118,23 @@ def _decode_word(word: re.Match[str]) -> str:
         return word[0]
 
 
-def _names(message: Message) -> list[list[str]]:
-    return [sorted(name.lower() for name in part.keys()) for part in message.walk()]  # noqa: SIM118 - each of a header
+def _has_same_names(parsed_message: Message, message: Message, *, parts: bool) -> bool:
+    """Compare the names of headers, in all parts or the first.
+
+    An attached message that was written as it is (its payload is a text) keeps its own headers.
+    """
+    if _names(parsed_message) != _names(message):
+        return False
+    if not parts:
+        return True
+    if not message.is_multipart():
+        return not parsed_message.is_multipart() or message.get_content_type() == "message/rfc822"
+    children, parsed_children = message.get_payload(), parsed_message.get_payload()
+    if not isinstance(children, list) or not isinstance(parsed_children, list) or len(children) != len(parsed_children):
+        return False
+    pairs = zip(parsed_children, children, strict=True)
+    return all(_has_same_names(parsed_child, child, parts=True) for parsed_child, child in pairs)
+
+
+def _names(message: Message) -> list[str]:
+    return sorted(name.lower() for name in message.keys())  # noqa: SIM118 - each of a header

@@ -13,7 +13,7 @@ from pydantic import Field
 from callboard.messages import Control, Effect, Target
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of
-from callboard.surfaces.documents._office import OLE
+from callboard.surfaces.documents._real_format import OLE
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short
 from callboard.surfaces.documents.mail._addresses import address_header, set_addresses
 from callboard.surfaces.documents.mail._headers import check_headers, header_text, with_headers

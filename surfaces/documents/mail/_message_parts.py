@@ -43,6 +43,9 @@ _CLOSED = {
     "application/vnd.ms-tnef": "what Outlook packed into winmail.dat",
 }
 """Kinds of attachments that hold texts or attachments of the message."""
+_PLAIN_ENCODINGS = frozenset({"", "7bit", "8bit", "binary"})
+_ENCODINGS = _PLAIN_ENCODINGS | {"quoted-printable", "base64", "x-uuencode", "uuencode", "uue", "x-uue"}
+"""The transfer encodings that Python decodes."""
 _HEAD_BYTES = 4096
 _SUPERSETS = {
     "iso-8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "shift_jis": "cp932",
@@ -140,18 +143,48 @@ def contents_of(part: EmailMessage) -> MailContents:
         if kind == "multipart/alternative":
             texts = [child.text for child in parts if child.texts]
             contents.texts = [functools.reduce(merged_text, texts)] if texts else []
-    elif kind in {"text/plain", "text/html"} and not part.get_filename() and not part.is_attachment():
+    elif is_shown_text(part):
         text, guess, links = _text_of(part)
         contents = MailContents([text], [], kind == "text/html", [guess] if guess else [], links)
     elif part.get_content_maintype() == "multipart" and isinstance(part.get_payload(), str):  # its boundary is missing
-        contents = MailContents([str(part.get_payload())], unseen=["the parts of a damaged message, shown as they are"])
-    elif part.get_payload():
+        text = decode_guessing(str(part.get_payload()).encode("utf-8", "surrogateescape"))
+        contents = MailContents([text], unseen=["the parts of a damaged message, shown as they are"])
+    elif part.get_payload() or part.get_filename() or part.is_attachment():  # a file may be empty
         contents.attachments.append(part)
         if kind in _CLOSED:
             contents.unseen.append(_CLOSED[kind])
     if kind == "multipart/encrypted":
         contents.unseen.append("an encrypted text")
+    elif _is_damaged(part):
+        contents.unseen.append(_damage(part))
     return contents
+
+
+def _is_damaged(part: EmailMessage) -> bool:
+    """Return whether a part is damaged or can't be decoded."""
+    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+    if part.get_content_maintype() == "message" and encoding not in _PLAIN_ENCODINGS:
+        return True  # the parser reads an encoded message as if it were none
+    if part.get_content_maintype() == "multipart":
+        return bool(part.defects or getattr(part["Content-Type"], "defects", ()))
+    if part.is_multipart():
+        return not content_bytes(part) or bool(part.defects)
+    part.get_payload(decode=True)  # records defects of the encoding
+    return bool(part.defects) or encoding not in _ENCODINGS
+
+
+def _damage(part: EmailMessage) -> str:
+    if part.get_content_maintype() == "multipart":
+        return "parts that may be missing (the message is damaged)"
+    name = part.get_filename()
+    label = f"the file {short(name, 100)!r}" if name else f"a part ({part.get_content_type()})"
+    return f"{label}, whose transfer encoding is damaged or unknown"
+
+
+def is_shown_text(part: EmailMessage) -> bool:
+    """Return whether mail programs show a part as the message's text."""
+    is_text = part.get_content_type() in {"text/plain", "text/html"}
+    return is_text and not part.is_multipart() and not part.get_filename() and not part.is_attachment()
 
 
 def _text_of(part: EmailMessage) -> tuple[str, str, list[str]]:
@@ -204,9 +237,12 @@ def _join_lines(text: str, blank: str) -> str:
 
 
 def content_bytes(part: MIMEPart) -> bytes:
-    """Return the decoded content of a part."""
+    """Return the decoded content of a part; empty for a damaged message."""
     if part.is_multipart():  # an attached message
-        return b"".join(attached_message.as_bytes() for attached_message in part.get_payload())  # type: ignore[union-attr]
+        try:
+            return b"".join(attached_message.as_bytes() for attached_message in part.get_payload())  # type: ignore[union-attr]
+        except _ERRORS:
+            return b""
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else b""
 

@@ -9,6 +9,7 @@ import openpyxl
 import pytest
 from hostile_documents import open_document
 from office_files import letter, need_office
+from old_workbooks import excel_95, excel_sheet, ole_file
 
 from callboard.actors.runtime import Lease
 from callboard.errors import ToolError
@@ -120,7 +121,9 @@ def test_copy_is_made_once_for_each_version(old: Path, call: Call, monkeypatch: 
 def test_file_of_another_format_than_its_name_is_not_read(workspace: Path, call: Call) -> None:
     need_office(".doc")
     (workspace / "letter.doc").write_bytes(b"<html><img src=http://127.0.0.1/x.png>")
-    with pytest.raises(ToolError, match="not what its name says; it is unchanged"):
+    with pytest.raises(
+        ToolError, match=r"it is a web page, despite its name; open it in Office, and save it as \.docx"
+    ):
         call("read_text", "letter.doc")
 
 
@@ -149,3 +152,89 @@ def test_lack_of_libreoffice_gives_a_way_out(
         call("open_document", path="letter.rtf")
     assert surface.no_target("letter.rtf").endswith("save it as .docx")
     assert not any(target.id == "letter.rtf" for target in surface.targets())
+
+
+EARLY = {
+    "Excel 95": ole_file(excel_95("Büro".encode("cp1252")), "Book"),
+    "Excel 95 without a container": excel_95("Büro".encode("cp1252")),
+    "Excel 4": excel_sheet(4, "Büro".encode("cp1252")),
+    "Excel 3": excel_sheet(3, "Büro".encode("cp1252")),
+    "Excel 2": excel_sheet(2, "Büro".encode("cp1252")),
+}
+
+
+@pytest.mark.parametrize("data", EARLY.values(), ids=EARLY)
+def test_workbook_of_excel_95_or_before_is_read_and_saved(
+    workspace: Path, surface: DocumentSurface, call: Call, data: bytes
+) -> None:
+    need_office(".xls")
+    (workspace / "costs.xls").write_bytes(data)
+    assert call("read_range", "costs.xls")["values"] == [["Büro", 400]]
+    assert window(surface, "costs.xls")["writable"] is False
+    call("save_as", "costs.xls", path="costs.xlsx")
+    call("write_range", "costs.xlsx", values=[[500]], cell="B1")
+    sheet = openpyxl.load_workbook(workspace / "costs.xlsx").active
+    assert [sheet["A1"].value, sheet["B1"].value] == ["Büro", 500]
+    assert (workspace / "costs.xls").read_bytes() == data
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_cut_workbook_of_excel_95_or_before_is_refused(workspace: Path, call: Call, name: str) -> None:
+    need_office(".xls")
+    data = EARLY[name]
+    for size in (len(data) // 2, len(data) - 4 if data[:1] == b"\t" else 1_000):
+        (workspace / "costs.xls").write_bytes(data[:size])
+        with pytest.raises(ToolError, match=r"'costs.xls' (is damaged|can't be read: it is damaged).*it is unchanged"):
+            call("read_range", "costs.xls")
+
+
+def test_present_workbook_under_an_old_name_is_read(workspace: Path, surface: DocumentSurface, call: Call) -> None:
+    need_office(".xls")
+    book = openpyxl.Workbook()
+    book.active["A1"] = "rent"
+    book.save(workspace / "costs.xlsx")
+    (workspace / "costs.xlsx").rename(workspace / "costs.xls")
+    assert call("read_range", "costs.xls")["values"] == [["rent"]]
+    assert window(surface, "costs.xls")["read_through"] == (
+        "its contents, which are those of a .xlsx file despite its name"
+    )
+    call("save_as", "costs.xls", path="new.xlsx")
+    assert openpyxl.load_workbook(workspace / "new.xlsx").active["A1"].value == "rent"
+
+
+def test_rich_text_under_the_name_of_word_is_read(workspace: Path, call: Call) -> None:
+    need_office(".doc")
+    (workspace / "letter.doc").write_bytes(RICH_TEXT)
+    assert "Dear Ada," in call("read_text", "letter.doc")["text"]
+
+
+XML = b'<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"/>'
+OTHERS = {
+    "page.xls": (b"<html><table><tr><td>rent</table>", r"it is a web page, .*save it as \.xlsx"),
+    "list.xls": (b"rent;400\r\ngas;20\r\n", r"it is a plain text, despite its name; rename it to end with \.csv"),
+    "wide.xls": ("\ufeffrent\t400".encode("utf-16-le"), r"rename it to end with \.csv"),
+    "xml.xls": (XML, r"it is a file of Office 2003 in XML, .*save it as \.xlsx"),
+    "print.xls": (b"%PDF-1.4 x", r"it is a PDF document, .*rename it to end with \.pdf"),
+    "archive.doc": (b"MIME-Version: 1.0\r\n\r\nx", r"it is a web archive, .*save it as \.docx"),
+    "letter.xls": (ole_file(b"x", "WordDocument"), r"it is a document of Word 97 or before, .* end with \.doc;"),
+    "mail.doc": (ole_file(b"x", "__properties_version1.0"), r"it is a message of Outlook, despite its name"),
+    "secret.xls": (ole_file(b"x", "EncryptedPackage"), r"is protected with a password; it was not opened"),
+    "talk.ppt": (ole_file(b"x", "PP40"), r"it is a presentation of PowerPoint 95; open it in Office"),
+    "two.doc": (b"\xdb\xa5\x2d\0" + bytes(600), r"it is a document of Word 2 or before; open it in Office"),
+    "empty.xls": (b"", r"it is empty"),
+    "old.xlsx": (EARLY["Excel 95"], r"it is a workbook of Excel 97 or before, .*rename it to end with \.xls;"),
+    "text.xlsx": (b"rent;400\r\n", r"it is a plain text, .*rename it to end with \.csv"),
+    "page.docx": (b"<!DOCTYPE html><p>x", r"it is a web page, .*save it as \.docx"),
+    "rich.docx": (RICH_TEXT, r"it is a rich text \(RTF\), .*rename it to end with \.rtf"),
+    "noise.ppt": (bytes(range(256)) * 4, r"it is damaged, protected, or not what its name says"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_file_that_is_not_what_its_name_says_tells_what_it_is(workspace: Path, call: Call, name: str) -> None:
+    need_office(".xls")
+    data, message = OTHERS[name]
+    (workspace / name).write_bytes(data)
+    with pytest.raises(ToolError, match=message):
+        call("read_range" if name.endswith(("xls", "xlsx")) else "read_text", name)
+    assert (workspace / name).read_bytes() == data

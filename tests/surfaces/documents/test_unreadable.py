@@ -34,7 +34,11 @@ def spoil(book, how):
         book.write_bytes(PASSWORD if how == "with a password" else b"half saved by another program")
 
 
-SAYS = {"damaged": "is damaged", "too large": "is too large", "with a password": "is protected with a password"}
+SAYS = {
+    "damaged": "it is a plain text, despite its name",
+    "too large": "is too large",
+    "with a password": "is protected with a password",
+}
 WRITE = call("write_range", "FINISH", sheet="Sheet", cell="A1", values=[["done"]])
 
 

@@ -14,7 +14,7 @@ from callboard.messages import Hazard
 from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dovecot import Dovecot
     from smtp_sink import SmtpSink
@@ -40,9 +40,11 @@ class Inbox:
         self.user = f"user{next(NUMBERS)}"
         self.box = self.opened()
 
-    def opened(self, **imap: Any) -> Any:
+    def opened(self, smtp: Mapping[str, Any] = {}, **imap: Any) -> Any:
         section = {"host": "127.0.0.1", "port": self.server.port, "tls": "none", "user": self.user, "secret": "mail"}
-        return self._make(smtp={"host": "127.0.0.1", "port": self._port, "tls": "none"}, imap={**section, **imap})
+        return self._make(
+            smtp={"host": "127.0.0.1", "port": self._port, "tls": "none", **smtp}, imap={**section, **imap}
+        )
 
     def deliver(self, *messages: EmailMessage | bytes, folder: str = "") -> None:
         for message in messages:
@@ -255,3 +257,25 @@ def test_other_answer_of_the_same_call_is_progress(inbox):
             inbox.find()
             marks.append(inbox.box.surface.fingerprint(inbox.box.target))
     assert marks[0] == marks[1] != marks[2] == marks[3] != marks[4] == marks[5]
+
+
+def test_encrypted_message_is_forwarded_whole_and_the_approval_tells_it(inbox, sink):
+    data = (
+        b"From: Bob <bob@example.org>\r\nSubject: Secret: figures\r\nMIME-Version: 1.0\r\n"
+        b'Content-Type: multipart/encrypted; boundary="=b"\r\n\r\n'
+        b"--=b\r\nContent-Type: application/octet-stream\r\n\r\n"
+        b"-----BEGIN PGP MESSAGE-----\r\n--=b--\r\n"
+    )
+    inbox.deliver(data)
+    arguments = inbox.box.arguments("forward_message", message=inbox.newest, to=["eve@example.org"])
+    shown = inbox.box.surface.recipient(inbox.box.target, "forward_message", arguments)
+    assert "attached: Secret figures.eml (the whole other message with attachment-1.bin, 27 bytes" in shown
+    assert "not read or quoted of the other message: an encrypted text" in shown
+    answer = inbox.box("forward_message", message=inbox.newest, to=["eve@example.org"])
+    assert answer["attached"] == ["Secret figures.eml"]
+    assert "an encrypted text" in answer["not_read"]
+    assert b"-----BEGIN PGP MESSAGE-----" in sink[0].mails[0].content
+    inbox.deliver(data.replace(b"-----BEGIN", b"x" * 2_000))
+    small = inbox.opened(smtp={"max_bytes": 1_000})
+    with pytest.raises(ToolError, match=r"with Secret figures.eml \([\d,]+ bytes\); 1,000 are allowed"):
+        small("forward_message", message=inbox.newest, to=["eve@example.org"])
