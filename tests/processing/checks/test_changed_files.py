@@ -87,7 +87,11 @@ def test_a_new_file_has_changed_and_a_missing_one_does_not_exist(submit, folder)
 
 
 def test_a_file_that_can_not_be_opened_is_not_there(submit, folder):
-    (check,) = submit({"file": "new.xlsx"}, do=lambda: (folder / "new.xlsx").write_bytes(b"PK")).result(PATIENCE).checks
+    (check,) = (
+        submit({"file": "new.xlsx"}, do=lambda: (folder / "new.xlsx").write_bytes(b"PK\x03\x04"))
+        .result(PATIENCE)
+        .checks
+    )
     assert not check.held
     assert "'new.xlsx' is damaged" in check.problem
 
