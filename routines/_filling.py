@@ -12,7 +12,7 @@ from callboard.messages import RoutineLoop, steps_of
 from callboard.models import look_up, results_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from callboard.messages import CommandResult, RoutineStep
 
@@ -34,7 +34,7 @@ def placed_step(
     entries: Sequence[RoutineStep | RoutineLoop],
     place: int,
     tree: dict[str, Any],
-    results: Mapping[int, Sequence[CommandResult]],
+    results_of: Callable[[int], Sequence[CommandResult] | None],
 ) -> PlacedStep | None:
     """Return the step at a place; None after the last one.
 
@@ -45,7 +45,7 @@ def placed_step(
         place: The place, from 1.
         tree: The values that references stand for. Its member `steps` gets the results of the steps before the place,
             by their numbers in the list: in a loop, those of its last repetition.
-        results: The results of the steps so far, by place.
+        results_of: Returns the results of a place's step; None if it was not done.
 
     Raises:
         LookupError: If the list of a loop is missing, or is no list.
@@ -59,8 +59,9 @@ def placed_step(
         steps_before = min(length, place - before - 1)
         for offset in range(len(body)):
             latest = before + 1 + offset + (steps_before - 1 - offset) // len(body) * len(body)
-            if offset < steps_before and latest in results:
-                tree["steps"][str(number + 1 + offset)] = results_tree(results[latest])
+            results = results_of(latest) if offset < steps_before else None
+            if results is not None:
+                tree["steps"][str(number + 1 + offset)] = results_tree(results)
         if steps_before < length:
             index, offset = divmod(steps_before, len(body))
             return PlacedStep(place, number + 1 + offset, body[offset], items[index])

@@ -72,5 +72,5 @@ def followed_part(
         kept.append(entry)
         size += len(steps)
     results = {step.record.decision.routine_step: [result for _, result in step.calls] for step in run.steps}
-    placed = (placed_step(kept, place, {**tree, "steps": {}}, results) for place in results if place)
+    placed = (placed_step(kept, place, {**tree, "steps": {}}, results.get) for place in results if place)
     return FollowedPart(tuple(kept), {step.place: step.number for step in placed if step is not None})

@@ -124,7 +124,7 @@ class RoutineFollower:
         It may do later steps in its own way.
         """
         records = request.memory[len(request.memory) - request.step + 1 :]
-        if any(not record.decision.routine_step for record in records):
+        if records and not records[-1].decision.routine_step:
             return None
         return RoutineProgress(records, request.replies)
 
@@ -147,14 +147,14 @@ class RoutineFollower:
         """Check the results of the last step, and return the next one."""
         steps, place, number = self._steps(request), progress.place, 0
         try:
-            before = None if place == 1 else placed_step(steps, place - 1, tree, progress.results)
+            before = None if place == 1 else placed_step(steps, place - 1, tree, progress.results_of)
             if before is not None:
                 number = before.number
                 if not progress.asked:
-                    _check_results(before, progress.results.get(before.place, ()), tree)
+                    _check_results(before, progress.results_of(before.place) or (), tree)
                     _check_look(before, progress, request)
                     self._check_subtasks(before, request)
-            placed = placed_step(steps, place, tree, progress.results)
+            placed = placed_step(steps, place, tree, progress.results_of)
         except LookupError as error:
             raise LeftError(number + 1, "the results of earlier steps", str(error.args[0])) from error
         if placed is None:
@@ -280,14 +280,14 @@ class RoutineFollower:
 
 def _passed_over(request: ModelRequest, progress: RoutineProgress) -> bool:
     """Return whether a dry run left out earlier actions."""
-    results = (result for results in progress.results.values() for result in results)
+    results = (result for record in progress.records for result in record.results)
     return bool(request.subtasks) or any(result.status is ResultStatus.DRY_RUN for result in results)
 
 
 def _check_look(placed: PlacedStep, progress: RoutineProgress, request: ModelRequest) -> None:
     """Leave the routine if a step left the view unaltered."""
-    records = [record for record in progress.records if record.decision.routine_step == placed.place]
-    dry = any(result.status is ResultStatus.DRY_RUN for result in progress.results.get(placed.place, ()))
+    records = progress.records_of(placed.place)
+    dry = any(result.status is ResultStatus.DRY_RUN for result in progress.results_of(placed.place) or ())
     if placed.step.alters and records and not dry:
         if records[-1].observation.fingerprint != request.observation.fingerprint:
             return
@@ -324,7 +324,12 @@ def _changed_fact(
 
 def outcome_of(done: SubtaskResult) -> dict[str, Any]:
     """Return the parts of a subtask's result that references may lead into."""
-    return done.model_dump(mode="json", include={"outcome", "output", "comment", "artifacts", "made", "changed"})
+    return {
+        "outcome": done.outcome.value,
+        "output": done.output,  # as it is: a copy for each step would cost as much as it is long
+        "comment": done.comment,
+        **{name: list(getattr(done, name)) for name in ("artifacts", "made", "changed")},
+    }
 
 
 def _with_values(step: RoutineStep, tree: Mapping[str, Any]) -> RoutineStep:

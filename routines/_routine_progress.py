@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import bisect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,11 @@ class LeftError(Exception):
 
 @dataclass(frozen=True)
 class RoutineProgress:
-    """The steps of an agent so far."""
+    """The steps of an agent so far.
+
+    Their places never decrease: a step that is tried again, or resumed after an approval, keeps its own. So the steps
+    of a place are found without a walk through all of them, and there may be thousands.
+    """
 
     records: Sequence[StepRecord]
     replies: Sequence[str]
@@ -63,8 +67,8 @@ class RoutineProgress:
     def place(self) -> int:
         """The place of the next step."""
         if self.asked:
-            return self.records[-1].decision.routine_step + (self.reply == DONE)
-        return 1 + max((record.decision.routine_step for record in self.records), default=0)
+            return _place_of(self.records[-1]) + (self.reply == DONE)
+        return 1 + (_place_of(self.records[-1]) if self.records else 0)
 
     def open_end(self) -> str:
         """Say why the work is not over after the last step."""
@@ -73,19 +77,22 @@ class RoutineProgress:
             return f"a check that does not hold: {refused[0]}"
         return "the agent asked once more"
 
-    @functools.cached_property
-    def results(self) -> dict[int, list[CommandResult]]:
-        """The results of the steps by place.
+    def records_of(self, place: int) -> Sequence[StepRecord]:
+        """Return the steps of a place."""
+        begin = bisect.bisect_left(self.records, place, key=_place_of)
+        return self.records[begin : bisect.bisect_right(self.records, place, begin, key=_place_of)]
+
+    def results_of(self, place: int) -> list[CommandResult] | None:
+        """Return the results of a step; None if it was not done.
 
         Those after an approval are included; of a repeated step, the latest count.
         """
-        results: dict[int, list[CommandResult]] = {}
-        for record in self.records:
-            place = record.decision.routine_step
+        results: list[CommandResult] | None = None
+        for record in self.records_of(place):
             if record.resumed:
-                results.setdefault(place, []).extend(record.results)
+                results = [*(results or ()), *record.results]
             elif record.decision.status != AgentStatus.PENDING:
-                results[place] = [*record.results]
+                results = [*record.results]
         return results
 
     def choices(self, error: LeftError, once: Collection[str]) -> list[str]:
@@ -93,8 +100,12 @@ class RoutineProgress:
 
         None does an action twice that must not be repeated.
         """
-        done = [record for record in self.records if record.decision.routine_step == error.place]
-        ran = {result.tool for result in self.results.get(error.place, ()) if result.status != ResultStatus.SKIPPED}
-        assigns = any(record.decision.status == AgentStatus.ASSIGN for record in done)
+        results = self.results_of(error.place) or ()
+        ran = {result.tool for result in results if result.status != ResultStatus.SKIPPED}
+        assigns = any(record.decision.status == AgentStatus.ASSIGN for record in self.records_of(error.place))
         again = [] if assigns or not ran.isdisjoint(once) else [AGAIN]
         return [*again, *([] if error.is_over else [DONE]), STOP]
+
+
+def _place_of(record: StepRecord) -> int:
+    return record.decision.routine_step
