@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from callboard.surfaces import SurfaceTool
 
-_SOMETIMES = dict.fromkeys([*OVERWRITING, "move_file"], Hazard.OVERWRITES) | {"edit_chart": Hazard.DELETES}
+_SOMETIMES = dict.fromkeys([*OVERWRITING, "move_file"], Hazard.OVERWRITES)
+_SOMETIMES |= {"edit_chart": Hazard.DELETES, "edit_pivot": Hazard.DELETES}
 """The hazard that some calls of a tool have."""
 _HIDDEN = {"document", "control_id", "control_name"}
 

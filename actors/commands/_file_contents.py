@@ -21,6 +21,7 @@ MOST_BYTES = 100_000_000
 """The largest size, unpacked, of a document whose contents are compared."""
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _CHART = re.compile(r"(?:xl|word|ppt)/charts/chart(?:Ex)?\d*\.xml")
+_PIVOT = re.compile(r"xl/pivotTables/[^/]+\.xml")
 _PICTURE = re.compile(r"(?:xl|word|ppt)/media/[^/]+")
 FORMULA = "="
 """The content of a formula that is written once for several cells."""
@@ -42,7 +43,7 @@ class Contents:
     texts: dict[str, Counter[str]] = field(default_factory=dict)
     """Texts by their kinds: paragraphs, cells of a table in a text, lines."""
     parts: dict[str, Counter[bytes | int]] = field(default_factory=dict)
-    """Charts, pictures, tables and slides, by their kinds."""
+    """Charts, pivot tables, pictures, tables and slides, by their kinds."""
 
 
 def contents_of(path: Path) -> Contents | None:
@@ -86,7 +87,7 @@ def _office(name: str, data: bytes) -> Contents | None:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             return None
         contents = Contents()
-        for kind, pattern in (("chart", _CHART), ("picture", _PICTURE)):
+        for kind, pattern in (("chart", _CHART), ("pivot table", _PIVOT), ("picture", _PICTURE)):
             named = (part for part in archive.namelist() if pattern.fullmatch(part))
             contents.parts[kind] = Counter(archive.read(part) for part in named)
         if name.lower().endswith(".docx"):

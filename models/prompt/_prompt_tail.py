@@ -22,7 +22,7 @@ from callboard.models.prompt._short import (
     likely_tools,
     postponed,
 )
-from callboard.models.prompt._tool_docs import MAKING, either, makes, needed, singular
+from callboard.models.prompt._tool_docs import MAKING, either, lowered, makes, needed, singular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -180,7 +180,7 @@ class _SubtaskTools:
 
     def __init__(self, request: ModelRequest, results: Sequence[CommandResult]) -> None:
         """Find the tools by the words of an AppAgent's subtask."""
-        text = request.request.casefold()
+        text = lowered(request.request)
         words = set(_WORD.findall(text))
         self._wants = bool(words & (MAKING - {"new"}))
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]

@@ -25,7 +25,7 @@ from callboard.models.prompt._fence import cut, tamed
 from callboard.models.prompt._labels import labelled
 from callboard.models.prompt._skill_parts import best_skill
 from callboard.models.prompt._strict import resolved
-from callboard.models.prompt._tool_docs import either, makers_for, makes, singular
+from callboard.models.prompt._tool_docs import either, lowered, makers_for, makes, singular
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -230,7 +230,7 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     if later is not None:
         return _first_makers(later, request)
     tools = _offered_first(request)
-    text = request.request.casefold()
+    text = lowered(request.request)
     said = text.partition(": ")[0]  # a text to write says nothing about a tool
     text = said if _stems(said) & {*_ALIKE} else text
     text_stems = _stems(text)
@@ -278,7 +278,7 @@ def postponed(request: ModelRequest) -> ToolInfo | None:
     """
     if not asks_change(request):
         return None
-    words = {singular(word) for word in _WORD.findall(request.request.casefold())}
+    words = {singular(word) for word in _WORD.findall(lowered(request.request))}
     wanted_tools = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name) & words]
     offered = _offered_first(request)
     candidates = [tool for tool in wanted_tools if tool not in offered and makers_for(tool, offered)]

@@ -5,6 +5,7 @@ The result is a short text for a prompt.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import Effect
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 600
 _DEEPEST = 6
+_PIVOT_TABLE = re.compile(r"\bpivot[ -]?tables?\b")
 MAKING = frozenset({"add", "create", "draw", "insert", "make", "new"})
 """Verbs of creation in the names of tools and in requests."""
 
@@ -62,6 +64,11 @@ def makes(tool: str) -> set[str]:
     None for ``delete_chart``.
     """
     return things(tool) if tool.casefold().partition("_")[0] in MAKING else set()
+
+
+def lowered(text: str) -> str:
+    """Return a text in small letters; a pivot table is no table."""
+    return _PIVOT_TABLE.sub("pivot", text.casefold())
 
 
 def singular(word: str) -> str:

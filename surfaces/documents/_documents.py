@@ -277,7 +277,7 @@ class DocumentSurface(Server):
         if target is None:
             return self._files.hazards(tool, arguments, made)
         document = _document_of(target)
-        if tool == "edit_chart":
+        if tool in {"edit_chart", "edit_pivot"}:
             return {Hazard.DELETES} if arguments.get("delete") else set()
         if tool not in OVERWRITING or str(self._workspace.path(document)) in made:
             return set()

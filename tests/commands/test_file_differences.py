@@ -8,6 +8,9 @@ import docx
 import openpyxl
 import pytest
 from openpyxl.chart import BarChart, Reference
+from openpyxl.pivot.cache import CacheDefinition, CacheField, CacheSource, SharedItems, WorksheetSource
+from openpyxl.pivot.record import RecordList
+from openpyxl.pivot.table import Location, TableDefinition
 
 from callboard import Task
 from callboard.actors.commands import _file_differences, differences_in_words
@@ -48,6 +51,22 @@ def edited(made):
     drawn.add_data(Reference(sheet, min_col=2, min_row=1, max_row=3))
     sheet.add_chart(drawn, "E2")
     made.create_sheet("Notes")
+
+
+def with_pivot_table(made):
+    field = CacheField(name="Name", sharedItems=SharedItems())
+    source = CacheSource(type="worksheet", worksheetSource=WorksheetSource(ref="A1:B3", sheet="Sales"))
+    pivot = TableDefinition(name="Prices", cacheId=1, dataCaption="Values", location=Location("D1:E4", 1, 1, 1))
+    pivot.cache = CacheDefinition(cacheSource=source, cacheFields=(field,), id="rId1")
+    pivot.cache.records = RecordList()
+    made.active.add_pivot(pivot)
+
+
+def test_new_pivot_table_is_counted():
+    assert lines("report.xlsx", book(), book(with_pivot_table)) == [
+        '"report.xlsx" was changed:',
+        "- 1 pivot table new or changed",
+    ]
 
 
 def test_workbook_differences_are_listed_with_their_values():

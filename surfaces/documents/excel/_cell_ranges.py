@@ -14,6 +14,7 @@ from callboard.surfaces.documents.excel._formula_results import results_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._hidden_rows import hidden_in
 from callboard.surfaces.documents.excel._named_tables import blocks_of, tables_of
+from callboard.surfaces.documents.excel._pivot_tables import pivots_of
 from callboard.surfaces.documents.excel._sheet_controls import SheetRange, find_range
 from callboard.surfaces.documents.excel._validations import validations_of
 
@@ -190,17 +191,27 @@ def check_empty(
     cells: CellRange,
     advice: str = "",
     but: tuple[int, int] | None = None,
+    but_part: str = "",
 ) -> None:
-    """Refuse a range that is not empty, except for the cell `but`.
+    """Refuse a range that is not empty.
+
+    Args:
+        sheet: The sheet.
+        cells: The range.
+        advice: The end of the error.
+        but: A cell that may be filled.
+        but_part: The part of a pivot table that may be there.
 
     Raises:
-        ToolError: If the range has values, merged cells or a table.
+        ToolError: If the range has values, merged cells, a table or a pivot table.
     """
     conflicts = [
         f"{get_column_letter(column)}{row}" for row, column in filled_positions(sheet, cells) if (row, column) != but
     ]
     conflicts += [area.coord for area in sheet.merged if not area.isdisjoint(cells)]
     conflicts += [table.cells.coord for table in tables_of(sheet) if not cells.isdisjoint(table.cells)]
+    pivots = [pivot for pivot in pivots_of(sheet) if pivot.part != but_part]
+    conflicts += [area.coord for pivot in pivots for area in pivot.areas if not area.isdisjoint(cells)]
     if conflicts:
         some = ", ".join(conflicts[:3])
         used = sheet.used()

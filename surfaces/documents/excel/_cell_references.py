@@ -17,6 +17,7 @@ from callboard.surfaces.documents.excel._cell_elements import area_of
 from callboard.surfaces.documents.excel._charts import drawings_of
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW, REFERENCE, titles
 from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._pivot_tables import all_pivots
 from callboard.surfaces.documents.excel._sheet import where_of
 from callboard.surfaces.documents.excel._shift import column_number
 
@@ -160,23 +161,27 @@ def _of_controls(sheet: Sheet) -> Iterator[BookFormula]:
 
 def _of_pivots(file: ExcelFile) -> Iterator[BookFormula]:
     package = file.package
-    parts = [(part, "a pivot table") for part in package.related(file.part, "pivotCacheDefinition")]
-    parts += [(sheet.part, f"a consolidation on {sheet.title}") for sheet in file.worksheets]
-    for part, where in parts:
+    readers: dict[str, set[str]] = {part: set() for part in package.related(file.part, "pivotCacheDefinition")}
+    for pivot in all_pivots(file):
+        for part in package.related(pivot.part, "pivotCacheDefinition"):
+            readers.setdefault(part, set()).add(pivot.sheet.title)
+    parts = [(part, "a pivot table", titles.pop() if len(titles) == 1 else "") for part, titles in readers.items()]
+    parts += [(sheet.part, f"a consolidation on {sheet.title}", "") for sheet in file.worksheets]
+    for part, where, holder in parts:
         for source in package.tree(part).iter(*_SOURCES):
             if not (source.get("ref") and source.get("sheet")) or source.get(R_ID):  # of another workbook
                 continue
 
             def write(text: str, part: str = part, source: Element = source, where: str = where) -> None:
                 if text.endswith("#REF!"):
-                    msg = f"{where} reads the cells that would be deleted; change it in Excel first"
+                    msg = f"{where} reads the cells that would be deleted; change or delete it first"
                     raise ToolError(msg)
                 package.edit(part)
                 sheet, _, cells = text.rpartition("!")
                 source.set("sheet", _unquoted(sheet))
                 source.set("ref", cells)
 
-            yield BookFormula(where, "", f"{quote_sheetname(source.get('sheet'))}!{source.get('ref')}", write)
+            yield BookFormula(where, holder, f"{quote_sheetname(source.get('sheet'))}!{source.get('ref')}", write)
 
 
 def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:

@@ -28,6 +28,7 @@ from callboard.surfaces.documents.excel._copy_cells import target_of
 from callboard.surfaces.documents.excel._copy_tools import ExcelCopyTools, copied
 from callboard.surfaces.documents.excel._dynamic_arrays import fill_spill, spills
 from callboard.surfaces.documents.excel._formulas import checked, fill, fill_array, is_array, resolved, show_dates
+from callboard.surfaces.documents.excel._pivot_tools import ExcelPivotTools
 from callboard.surfaces.documents.excel._proven_shapes import single_range
 from callboard.surfaces.documents.excel._range_pictures import pdf_of_cells
 from callboard.surfaces.documents.excel._range_tools import ExcelTableTools
@@ -48,6 +49,7 @@ from callboard.surfaces.documents.excel._workbook_editor import (
     CELLS,
     EXCEL,
     FILLED,
+    PIVOT,
     Cells,
     Corner,
     Rows,
@@ -74,6 +76,7 @@ class ExcelTools(
     ExcelSheetTools,
     ExcelFormatTools,
     ExcelChartTools,
+    ExcelPivotTools,
     ExcelValidationTools,
     ExcelSaveTools,
 ):
@@ -83,7 +86,7 @@ class ExcelTools(
     """
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
-        """List a workbook's controls: sheets, used ranges, tables and charts.
+        """List a workbook's controls: sheets, used ranges, tables, charts, pivot tables.
 
         Raises:
             ToolError: If it is damaged.
@@ -160,7 +163,7 @@ class ExcelTools(
         number = "1 cell" if len(gone) == 1 else f"{len(gone)} cells"
         return f"{number} of {target.sheet.title!r} with content: {examples}{remainder}"
 
-    @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
+    @tool(effect=Effect.READ, roots=EXCEL, controls=(*FILLED, *PIVOT))
     def read_range(
         self,
         document: Document,

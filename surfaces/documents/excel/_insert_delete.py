@@ -19,6 +19,7 @@ from callboard.surfaces.documents.excel._hidden_rows import hidden_rows, row_spa
 from callboard.surfaces.documents.excel._moved_references import move_references
 from callboard.surfaces.documents.excel._named_tables import tables_of
 from callboard.surfaces.documents.excel._notes_and_links import merged_links, move_anchors, move_marks
+from callboard.surfaces.documents.excel._pivot_tables import pivots_of
 from callboard.surfaces.documents.excel._sheet import position_of
 from callboard.surfaces.documents.excel._shift import Deletion
 from callboard.surfaces.documents.excel._structured_references import refers_to_column
@@ -56,8 +57,8 @@ def shift(file: ExcelFile, change: Shift) -> None:
 
     if not _is_partial(change):
         move_anchors(sheet, change.axis, lambda number: change.landing(number + 1) - 1)
-    for part in file.package.related(sheet.part, "pivotTable"):
-        for location in file.package.edit(part).iter(q("location")):
+    for pivot in pivots_of(sheet):
+        for location in file.package.edit(pivot.part).iter(q("location")):
             _set_area(location, "ref", change.area(area_of(location.get("ref"))))
     sheet.forget()
     sheet.reshaped = True
@@ -81,12 +82,11 @@ def _check(file: ExcelFile, change: Shift) -> None:
             msg = f"{reference.where} reads the same cells of several sheets, which can't follow; change it first"
             raise ToolError(msg)
     _check_parts(change)
-    package = file.package
-    for part in package.related(sheet.part, "pivotTable"):
-        for location in package.tree(part).iter(q("location")):
-            if change.resizes(area_of(location.get("ref"))):
-                msg = f"the pivot table in {location.get('ref')} is in the way; change it in Excel"
-                raise ToolError(msg)
+    for pivot in pivots_of(sheet):
+        if change.resizes(pivot.block):
+            where = f"{pivot.name!r} in {pivot.block.coord}"
+            msg = f"the pivot table {where} is in the way; change or delete it with edit_pivot"
+            raise ToolError(msg)
     for table in tables_of(sheet):
         cells = table.cells
         if change.count < 0 and change.resizes(cells):

@@ -1,4 +1,4 @@
-"""The controls of a workbook: sheets, used ranges, tables and charts."""
+"""The controls of a workbook: sheets, ranges, tables, charts, pivot tables."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from callboard.surfaces.documents.excel._conditional_formats import conditional_
 from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
 from callboard.surfaces.documents.excel._hidden_rows import facts_of, filters_of_table
 from callboard.surfaces.documents.excel._named_tables import header_of, tables_of
+from callboard.surfaces.documents.excel._pivot_tables import all_pivots, pivots_of
 from callboard.surfaces.documents.excel._protection import unlocked
 from callboard.surfaces.documents.excel._validations import validations_of
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents._tables import Answer
     from callboard.surfaces.documents.excel._charts import Chart
     from callboard.surfaces.documents.excel._named_tables import Table
+    from callboard.surfaces.documents.excel._pivot_tables import PivotTable
     from callboard.surfaces.documents.excel._sheet import Sheet
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
@@ -73,7 +75,7 @@ def find_all(file: ExcelFile) -> list[Control]:
     The ids are ``sheet-1``, ``range-1`` (the used range of ``sheet-1``), ``table-1``, ``chart-1`` and so on.
     """
     controls: list[Control] = []
-    tables = charts = 0
+    tables = charts = pivots = 0
     for number, sheet in enumerate(file.sheets, start=1):
         used = sheet.used() if sheet.is_grid else None
         controls.extend(_of_sheet(sheet, number, used))
@@ -83,6 +85,9 @@ def find_all(file: ExcelFile) -> list[Control]:
         for chart in charts_of(sheet):
             charts += 1
             controls.append(_of_chart(chart, number, charts))
+        for pivot in pivots_of(sheet):
+            pivots += 1
+            controls.append(_of_pivot(pivot, number, pivots))
     return controls
 
 
@@ -142,6 +147,12 @@ def _of_chart(chart: Chart, number: int, count: int) -> Control:
     return Control(id=f"chart-{count}", name=name, kind="chart", visible=visible, place=title, detail=about)
 
 
+def _of_pivot(pivot: PivotTable, number: int, count: int) -> Control:
+    about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": pivot.block.coord, **pivot.facts}
+    name, title, visible = pivot.name or f"Pivot table {count}", pivot.sheet.title, pivot.sheet.state == "visible"
+    return Control(id=f"pivot-{count}", name=name, kind="pivot", visible=visible, place=title, detail=about)
+
+
 def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
     """Find a control by its id, and check the given name.
 
@@ -185,7 +196,7 @@ def find_range(file: ExcelFile, sheet: str, cells: str, control_id: str = "", co
             msg = f"{control_id!r} is not on the sheet {title!r}"
             raise ToolError(msg)
         title = parent
-        if control.kind in {"range", "table"}:
+        if control.kind in {"range", "table", "pivot"}:
             range_text = range_text or str(control.detail["cells"])
     target_sheet = file.sheet(title) if title else file.active
     if unquoted(range_text).casefold() in map(str.casefold, file.titles) and not _CORNER.fullmatch(range_text):
@@ -337,6 +348,19 @@ def chart_of(file: ExcelFile, control_id: str, control_name: str = "") -> Chart:
         msg = f"{control_id!r} is no chart, but a {control.kind}"
         raise ToolError(msg)
     return all_charts(file)[int(control.id.rpartition("-")[2]) - 1]
+
+
+def pivot_of(file: ExcelFile, control_id: str, control_name: str = "") -> PivotTable:
+    """Find a pivot table by its control.
+
+    Raises:
+        ToolError: If there is no such control, or it is no pivot table.
+    """
+    control = find(file, control_id, control_name)
+    if control.kind != "pivot":
+        msg = f"{control_id!r} is no pivot table, but a {control.kind}"
+        raise ToolError(msg)
+    return all_pivots(file)[int(control.id.rpartition("-")[2]) - 1]
 
 
 def all_charts(file: ExcelFile) -> list[Chart]:

@@ -13,6 +13,8 @@ from callboard.surfaces.documents._package import R_ID
 from callboard.surfaces.documents._tables import clean
 from callboard.surfaces.documents.excel._cell_references import all_formulas, mentions, renamed, words
 from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._pivot_parts import drop_unused_cache
+from callboard.surfaces.documents.excel._pivot_tables import pivots_of
 from callboard.surfaces.documents.excel._sheet import Sheet
 
 if TYPE_CHECKING:
@@ -134,7 +136,10 @@ def delete_sheet(file: ExcelFile, sheet: Sheet) -> None:
     package.unrelate(file.part, sheet.entry.get(R_ID))
     sheet.entry.getparent().remove(sheet.entry)
     file.sheets.remove(sheet)
+    caches = [part for pivot in pivots_of(sheet) for part in package.related(pivot.part, "pivotCacheDefinition")]
     package.remove(sheet.part)
+    for cache in dict.fromkeys(caches):
+        drop_unused_cache(file, cache)
     _move_indices(file, lambda number: number - (number > index))
     file.formulas_moved = True
 

@@ -21,6 +21,8 @@ from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_R
 from callboard.surfaces.documents.excel._formulas import checked, filled, is_array
 from callboard.surfaces.documents.excel._met_conditions import table_around
 from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._pivot_plans import source_of
+from callboard.surfaces.documents.excel._pivots import new_title
 from callboard.surfaces.documents.excel._sheet_controls import (
     chart_of,
     destination,
@@ -28,6 +30,7 @@ from callboard.surfaces.documents.excel._sheet_controls import (
     find_range,
     find_ranges,
     parse_cells,
+    pivot_of,
     sheet_of,
     unquoted,
 )
@@ -67,7 +70,8 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> list[TouchedCells]
         ToolError: If the sheet, control or range does not exist.
     """
     if "delete" in arguments:
-        return [TouchedCells(chart_of(file, arguments["control_id"], arguments["control_name"]).sheet)]
+        find = pivot_of if "totals" in arguments else chart_of
+        return [TouchedCells(find(file, arguments["control_id"], arguments["control_name"]).sheet)]
     if "path" in arguments and arguments.get("cells"):
         return [pictured_cells(file, arguments["cells"])]
     if "sheet" not in arguments:
@@ -157,15 +161,27 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
     if to := arguments.get("to"):
         title, _ = destination(str(to))
         yield f"sheet:{_title(file, title) if title else target.sheet.title}"
-    if "delete" in arguments and arguments.get("cells"):
-        source = drawn_cells(target.sheet, arguments["cells"])
-        yield TouchedCells(source.sheet, source.cells).resource
+    elif tool == "insert_pivot":
+        yield f"sheet:{new_title(file)}"
+    if "delete" in arguments:
+        yield from _drawn(file, tool, arguments, target.sheet)
     if anchor := arguments.get("anchor"):
         yield TouchedCells(target.sheet, parse_cells(anchor)).resource
     for formula in filter(None, (arguments.get("formula"), arguments.get("source"))):
         if spills(str(formula)):  # its results may fill any free cells
             yield f"sheet:{target.sheet.title}"
         yield from _read_by(file, target, str(formula) if str(formula).lstrip()[:1] in "={" else f"={formula}")
+
+
+def _drawn(file: ExcelFile, tool: str, arguments: Mapping[str, Any], sheet: Sheet) -> Iterator[str]:
+    """Name the cells that a chart or pivot table will show."""
+    cells = arguments.get("cells", "")
+    if tool == "edit_pivot" and not arguments["delete"]:
+        source = source_of(pivot_of(file, arguments["control_id"], arguments["control_name"]), cells)
+        yield TouchedCells(source.sheet, source.cells).resource
+    elif cells:
+        source = drawn_cells(sheet, cells)
+        yield TouchedCells(source.sheet, source.cells).resource
 
 
 def _read_by(file: ExcelFile, target: TouchedCells, formula: str) -> Iterator[str]:

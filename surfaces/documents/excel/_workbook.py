@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Sequence
 
+    from openpyxl.worksheet.cell_range import CellRange
+
     from callboard.surfaces.documents._tables import Answer
     from callboard.surfaces.documents._workspace import Snapshot
     from callboard.surfaces.documents.excel._cell_references import BookFormula
@@ -69,6 +71,8 @@ class ExcelFile(Edited):
         """The cells whose formulas an edit changed, so that their results are no longer theirs."""
         self.lost_references: list[BookFormula] = []
         """The references to cells that an edit deleted."""
+        self.pivots_written: list[tuple[str, CellRange]] = []
+        """The cells of pivot tables that an edit wrote or emptied as such, by the title of their sheet."""
         package.tree(CONTENT_TYPES)
         links = {link.id: link for link in package.relationships(self.part)}
         for entry in package.tree(self.part).iterfind(f"{q('sheets')}/{q('sheet')}"):

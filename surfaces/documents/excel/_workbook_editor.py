@@ -10,6 +10,7 @@ from pydantic import Field
 from callboard.messages import ESSENTIAL
 from callboard.surfaces.documents._office import replacing
 from callboard.surfaces.documents.excel._cell_values import Value
+from callboard.surfaces.documents.excel._pivot_followers import check_pivots, say_pivots
 from callboard.surfaces.documents.excel._protection import check_locks
 from callboard.surfaces.documents.excel._settle_results import settle
 from callboard.surfaces.documents.excel._structured_references import follow_headers
@@ -28,6 +29,7 @@ SHEET = ("sheet",)
 FILLED = ("range", "table")
 CELLS = (*SHEET, *FILLED)
 CHART = ("chart",)
+PIVOT = ("pivot",)
 
 SheetTitle = Annotated[str, Field(description="The sheet's title; empty for the control's sheet, else the open one.")]
 Cells = Annotated[
@@ -94,7 +96,9 @@ class ExcelEditor:
         with replacing(self._workspace, document, self._load_to_edit if streamed else self._load_whole) as file:
             yield file
             check_locks(file)
+            check_pivots(file)
             follow_headers(file)
             settle(file)
             check_validations(file)
             say_types(file)
+            say_pivots(file)

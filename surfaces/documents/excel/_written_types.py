@@ -10,6 +10,7 @@ from openpyxl.utils.datetime import WINDOWS_EPOCH
 
 from callboard.surfaces._numbers import is_ambiguous, parse_number
 from callboard.surfaces.documents._tables import short
+from callboard.surfaces.documents.excel._cell_elements import is_within
 from callboard.surfaces.documents.excel._cell_values import to_json
 from callboard.surfaces.documents.excel._sheet import where_of
 
@@ -34,12 +35,20 @@ def say_types(file: ExcelFile) -> None:
     notes: dict[str, str] = {}
     for sheet in file.worksheets:
         for row, column in sheet.written:
-            if not sheet.is_formula(row, column) and (change := _change(sheet, row, column)):
+            if sheet.is_formula(row, column) or _is_of_pivot(sheet, row, column):
+                continue
+            if change := _change(sheet, row, column):
                 notes[where_of(row, column)] = change
     if notes and file.answer is not None:
         file.answer["types"] = {**dict(list(notes.items())[:_MOST_CELLS])}
         if len(notes) > _MOST_CELLS:
             file.answer["types_left_out"] = len(notes) - _MOST_CELLS
+
+
+def _is_of_pivot(sheet: Sheet, row: int, column: int) -> bool:
+    """Return whether a pivot table was written into a cell."""
+    areas = (cells for title, cells in sheet.file.pivots_written if title == sheet.title)
+    return any(is_within(cells, row, column) for cells in areas)
 
 
 def _change(sheet: Sheet, row: int, column: int) -> str:

@@ -500,6 +500,12 @@ def test_hint_names_the_tool_for_the_subtask_until_it_was_called(asks):
     assert "Not called yet" not in hint(asks, "Draw a chart", more=(other,), short=True)
 
 
+def test_hint_takes_a_pivot_table_for_no_table(asks):
+    makers = [dataclasses.replace(INSERT, name=name) for name in ("insert_table", "insert_pivot")]
+    text = hint(asks, "Insert a pivot table of the sales", more=makers, short=True)
+    assert "Not called yet: insert_pivot. Next is insert_pivot.\n" in text
+
+
 def calls(tool, status=ResultStatus.SUCCESS):
     return result(10).model_copy(update={"tool": tool, "status": status})
 

@@ -97,6 +97,7 @@ WINDOW = Target(
     server="documents",
     binds={"document": "a.docx"},
 )
+BOOK = WINDOW.model_copy(update={"address": "app/excel/book.xlsx"})
 
 
 def parameters(tools):
@@ -105,15 +106,35 @@ def parameters(tools):
 
 def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     surface = DocumentSurface(tmp_path)
-    toolbox, book = Toolbox([surface], (), Lanes()), WINDOW.model_copy(update={"address": "app/excel/book.xlsx"})
-    offered = toolbox.actions(AgentKind.APP, WINDOW) | toolbox.actions(AgentKind.APP, book)
+    toolbox = Toolbox([surface], (), Lanes())
+    offered = toolbox.actions(AgentKind.APP, WINDOW) | toolbox.actions(AgentKind.APP, BOOK)
     tools = tuple(tool.info for tool in offered.values())
     whole, short = parameters(tools), parameters(shortened_request(asks(tools=tools)).tools)
     assert short["write_range"] == {"values", "cell"}
     assert short["insert_paragraph"] == {"text", "position"}
     assert short["insert_chart"] == {"type", "title", "cells"}
     assert short["sort_range"] == {"by", "cells"}
+    assert short["insert_pivot"] == {"rows", "values", "columns", "cells"}
     assert short["set_font"] == whole["set_font"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "name"),
+    [
+        ("Insert a pivot table with the sum of Amount by Region", "insert_pivot"),
+        ("Create a pivot-table of the sales", "insert_pivot"),
+        ("Refresh the pivot table", "edit_pivot"),
+        ("Insert a table with the sales", "insert_table"),
+        ("Draw a bar chart of the sales", "insert_chart"),
+    ],
+)
+def test_pivot_table_is_no_table(asks, tmp_path, request_, name):
+    toolbox = Toolbox([DocumentSurface(tmp_path)], (), Lanes())
+    tools = tuple(tool.info for tool in toolbox.actions(AgentKind.APP, BOOK).values())
+    kinds = ("sheet", "range", *(["pivot"] if "Refresh" in request_ else []))
+    seen = Observation(controls=tuple(Control(id=f"{kind}-1", name=kind, kind=kind) for kind in kinds))
+    request = asks(request=request_, tools=tools, observation=seen, memory=(), subtasks=(), step=1)
+    assert next(tool.name for tool in likely_tools(request)) == name
 
 
 def test_tools_for_dialogs_are_offered_while_one_is_open(asks):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import os
 import shutil
 import subprocess
+import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import openpyxl
@@ -22,9 +25,9 @@ from callboard.surfaces.documents.excel._workbook import ExcelFile
 from support import PATIENCE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Call
+
+    from callboard.surfaces.documents import DocumentSurface
 
 WORDS = [
     "Zebra",
@@ -79,12 +82,17 @@ def spanned(path: Path) -> None:
 
 def recomputed(folder: Path, tmp_path: Path) -> dict[str, openpyxl.Workbook]:
     """Have LibreOffice compute workbooks, without the results in them."""
+    for path in folder.glob("*.xlsx"):
+        openpyxl.load_workbook(path).save(path)
+    return converted(folder, tmp_path)
+
+
+def converted(folder: Path, tmp_path: Path) -> dict[str, openpyxl.Workbook]:
+    """Have LibreOffice open and save workbooks."""
     program = shutil.which("soffice")
     if program is None:
         (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)("soffice is not installed")
     files = sorted(folder.glob("*.xlsx"))
-    for path in files:
-        openpyxl.load_workbook(path).save(path)
     profile, out = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}", str(tmp_path / "out")
     command = [program, profile, "--headless", "--convert-to", "xlsx", "--outdir", out, *map(str, files)]
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
@@ -173,3 +181,73 @@ def test_libreoffice_agrees_with_edited_workbooks(workspace: Path, tmp_path: Pat
     assert [cell.value for cell in books["after"]["Sum"]["B"]] == before
     assert before[:5] == [21, 6, 6, 6, 3]
     assert books["texts"].active["A4"].value == 102.5
+
+
+SALES: list[list[Any]] = [
+    ["Region", "Item", "Quarter", "Day", "Amount", "Units"],
+    *(
+        [region, item, f"Q{number % 4 + 1}", dt.date(2024, 1, number % 3 + 1), number * 7 % 11 + 0.25, units]
+        for number, (region, item, units) in enumerate(
+            itertools.product(["East", "west", "<N> & 'S'"], ["Desk", "Lamp", None, 7], [1, None, "x", 4])
+        )
+    ),
+]
+PIVOTS: list[dict[str, Any]] = [
+    {"rows": ["Region"], "values": [{"column": "Amount"}]},
+    {"rows": ["Region", "Item"], "values": [{"column": "Amount"}, {"column": "Units", "function": "count"}]},
+    {"rows": ["Day", "Region"], "columns": ["Quarter"], "values": [{"column": "Amount", "function": "average"}]},
+    {
+        "rows": ["Item"], "columns": ["Region", "Quarter"],
+        "values": [{"column": "Amount", "function": "max"}, {"column": "Units", "function": "count"}],
+        "filters": [{"column": "Day", "values": ["2024-01-01", "2024-01-03"]}],
+    },
+    {
+        "rows": ["Quarter", "Region", "Day"], "values": [{"column": "Amount", "function": "min"}], "totals": False,
+        "filters": [{"column": "Item", "values": ["desk"]}, {"column": "Units"}],
+    },
+]  # fmt: skip
+OWN_WORDS = {"(empty)": "(blank)", "Total Result": "Grand Total", "- multiple -": "(Multiple Items)", "Data": "Values"}
+OWN_WORDS |= {"- all -": "(All)"}
+
+
+def in_our_words(value: Any) -> Any:
+    """Return the text of LibreOffice's pivot tables in Excel's words."""
+    if isinstance(value, str):
+        return OWN_WORDS.get(value, value.replace(" Result", " Total")) or None
+    return pytest.approx(value) if isinstance(value, (int, float)) else value
+
+
+def test_libreoffice_computes_the_same_pivot_tables(call: Call, workspace: Path, tmp_path: Path) -> None:
+    made(workspace / "sales.xlsx", SALES)
+    for number, plan in enumerate(PIVOTS):
+        call("insert_pivot", "sales.xlsx", sheet="Sheet", to=f"P{number}!B2", **plan)
+    ours, theirs = openpyxl.load_workbook(workspace / "sales.xlsx"), converted(workspace, tmp_path)["sales"]
+    for number in range(len(PIVOTS)):
+        sheet, computed = ours[f"P{number}"], theirs[f"P{number}"]
+        assert len(computed._pivots) == 1  # LibreOffice knows it as a pivot table
+        for row in sheet.iter_rows(max_row=computed.max_row, max_col=computed.max_column):
+            for cell in row:
+                assert cell.value == in_our_words(computed[cell.coordinate].value), f"{sheet.title}!{cell.coordinate}"
+    assert "Total Result" in {cell.value for row in theirs["P0"].iter_rows() for cell in row}  # it computed them
+
+
+def test_pivot_tables_of_libreoffice_are_kept(
+    call: Call, workspace: Path, tmp_path: Path, surface: DocumentSurface
+) -> None:
+    made(workspace / "sales.xlsx", SALES)
+    call("insert_pivot", "sales.xlsx", to="P!A1", **PIVOTS[0])
+    converted(workspace, tmp_path)
+    path = Path(shutil.copy(tmp_path / "out" / "sales.xlsx", workspace / "theirs.xlsx"))
+    target = next(target for target in surface.targets() if target.name == path.name)
+    (pivot,) = [control for control in surface.observe(target).controls if control.kind == "pivot"]
+    assert (pivot.detail["rows"], pivot.detail["source"]) == (["Region"], "Sheet!A1:F49")
+    with zipfile.ZipFile(path) as archive:
+        before = {name: archive.read(name) for name in archive.namelist()}
+    answer = call("write_range", path.name, sheet="Sheet", cell="E2", values=[[1000]])
+    assert answer["pivots_to_refresh"] == ["pivot-1"]
+    with zipfile.ZipFile(path) as archive:
+        after = {name: archive.read(name) for name in archive.namelist()}
+    assert [name for name in before if before[name] != after[name]] == ["xl/worksheets/sheet1.xml"]
+    call("insert_rows_or_columns", path.name, sheet="Sheet", at="3", what="rows")
+    answer = call("edit_pivot", path.name, control_id="pivot-1")
+    assert answer["source"] == "Sheet!A1:F50"
