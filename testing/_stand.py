@@ -125,7 +125,9 @@ class Alone:
 
     def ask_about(self, method: str, call: SurfaceCall, target: Target) -> Any:
         """Ask a method about a call, with its checked arguments."""
-        entry = next((entry for entry in self.surface.tools() if entry.name == call.tool), None)
+        root = target.address.split("/")[1]
+        named = (entry for entry in self.surface.tools() if entry.name == call.tool)
+        entry = next((entry for entry in named if not entry.roots or root in entry.roots), None)
         arguments = dict(call.arguments)
         if entry is not None:  # else it is a tool of an MCP server
             received = to_jsonable_python(entry.tool.validate({**arguments, **target.binds}), serialize_unknown=True)
