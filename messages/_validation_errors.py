@@ -51,6 +51,8 @@ _BOUNDS = {
 }
 _LONGEST_PATTERN = 60
 """The most characters of a pattern that helps a person."""
+_LONGEST_PART = 200
+"""The most characters of a key that are shown."""
 _OF_UNION = re.compile(
     r"(?:constrained-|function-|literal\[|tuple\[|list\[|dict\[|lax-or-strict\[|json-or-python\[|is-instance\[|union\[).*"
     r"|str|int|float|bool"
@@ -82,8 +84,13 @@ def plain_problems(problems: Iterable[Any], keys: Callable[[Sequence[Any]], Sequ
             place, reason = loc, f"unknown key{hint}"
         else:
             place, reason = loc, _reason(problem)
-        reasons.setdefault(".".join(map(str, place)), []).append(reason)
+        reasons.setdefault(".".join(map(_short, place)), []).append(reason)
     return [": ".join(filter(None, (place, _either(texts)))) for place, texts in reasons.items()]
+
+
+def _short(part: object) -> str:
+    text = str(part)
+    return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]}…"
 
 
 def _either(reasons: Sequence[str]) -> str:
