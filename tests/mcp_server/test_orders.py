@@ -126,7 +126,9 @@ def test_a_check_reads_only_targets_of_its_caller(ordered, check):
 
 
 def test_missing_file_that_stays_unchanged_names_no_other_file(ordered):
-    with pytest.raises(RefusedOrderError, match=r"there is no document 'sub/price\.csv': name it by its path") as refused:
+    with pytest.raises(
+        RefusedOrderError, match=r"there is no document 'sub/price\.csv': name it by its path"
+    ) as refused:
         ordered({"target": "sub/costs.csv", "checks": [{"unchanged": "sub/price.csv"}]}, **ONE)
     assert "prices" not in str(refused.value)
 
@@ -139,7 +141,9 @@ def test_title_of_a_window_is_no_name_in_a_check_of_some_targets(workspace):
     for name, is_taken in ((window.id, True), ("prices.csv", False)):
         check = {"control": {"target": name, "name": "a"}, "exists": True}
         order = Order(request="do it", target=window.id, checks=(check,))
-        with contextlib.nullcontext() if is_taken else pytest.raises(RefusedOrderError, match="name a target by its id"):
+        with (
+            contextlib.nullcontext() if is_taken else pytest.raises(RefusedOrderError, match="name a target by its id")
+        ):
             assert task_of(order, caller, settings, [window], {}).checks
 
 

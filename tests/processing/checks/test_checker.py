@@ -205,7 +205,9 @@ def test_check_of_a_task_with_one_target_names_no_others(begin):
     windows = [MemoryServer.window("one"), MemoryServer.window("two")]
     supervisor = begin(host=lambda _: FINISH, app=lambda _: FINISH, servers=[MemoryServer(*windows)])
     check = {"tool": "read", "target": "memo:nine", "equals": ""}
-    problems = [run(supervisor, check, target=target).result(PATIENCE).checks[0].problem for target in ("memo:one", None)]
+    problems = [
+        run(supervisor, check, target=target).result(PATIENCE).checks[0].problem for target in ("memo:one", None)
+    ]
     assert problems == ["there is no 'memo:nine'", "there is no 'memo:nine'; there are: memo:one, memo:two"]
 
 
