@@ -265,7 +265,7 @@ async def _no_progress(_text: str) -> None:
     """Tell no one."""
 
 
-def _strict(function: Callable[..., Any], hints: ToolAnnotations) -> StrictTool:
+def _strict(function: Callable[..., Any], hints: ToolAnnotations) -> Tool:
     tool = StrictTool.from_function(function, description=inspect.getdoc(function), annotations=hints)
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
