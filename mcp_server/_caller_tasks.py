@@ -48,6 +48,7 @@ _REQUEST_CHARACTERS = 200
 _MOST_REPORTED = 10_000
 """The most requests that are remembered as reported; the oldest then end a wait once more."""
 _OPENED = {EventName.APPROVAL_REQUESTED, EventName.QUESTION_ASKED}
+_CLOSED = {EventName.APPROVAL_ANSWERED, EventName.QUESTION_ANSWERED}
 _REPORTED = {
     EventName.ROUND_STARTED,
     EventName.SUBTASK_ASSIGNED,
@@ -277,6 +278,18 @@ class CallerTasks:
                     await progress(_told(event))
                 if event.name in _OPENED and await self._asks(handle):
                     return
+
+    async def wait_closed(self, handle: TaskHandle, request_id: str) -> None:
+        """Wait until an open request of a task is answered, or the task is over."""
+        feed = cast("AsyncGenerator[Event, None]", aiter(handle))
+        async with contextlib.aclosing(feed) as events:
+            if await self._is_open(handle, request_id):
+                async for event in events:
+                    if event.name in _CLOSED and not await self._is_open(handle, request_id):
+                        return
+
+    async def _is_open(self, handle: TaskHandle, request_id: str) -> bool:
+        return any(request.id == request_id for request in await self.requests(handle))
 
     async def _asks(self, handle: TaskHandle) -> bool:
         requests = await self.requests(handle)
