@@ -280,7 +280,7 @@ class CallerTasks:
                     return
 
     async def wait_closed(self, handle: TaskHandle, request_id: str) -> None:
-        """Wait until an open request of a task is answered, or the task is over."""
+        """Wait until a request is answered, or its task is over."""
         feed = cast("AsyncGenerator[Event, None]", aiter(handle))
         async with contextlib.aclosing(feed) as events:
             if await self._is_open(handle, request_id):
