@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.config._yaml import YamlError, parse_yaml
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,8 @@ LONGEST_TEXTS = 500_000
 _LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 1024
 _MARK = "---"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and the bytes of a file's name that are not UTF-8: no JSON could have them."""
 _SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
 """No link is followed, and no pipe waits for its other end."""
 
@@ -135,6 +138,9 @@ def _names(folder: Path) -> Iterator[str]:
             if count > MOST_ENTRIES:
                 msg = f"it has more than {MOST_ENTRIES:,} files and folders"
                 raise _SkillError(msg)
+            if _CONTROL.search(entry.name):
+                msg = f"the name {entry.name!r} has a character that can't be shown: rename the file"
+                raise _SkillError(msg)
             if entry.is_dir(follow_symlinks=False):
                 pending_folders.append(f"{inner}{entry.name}/")
             else:
@@ -193,6 +199,9 @@ def _skill(content: str, folder: str) -> Skill:
         msg = f"{SKILL_FILE}: name: {name!r} must be the name of its folder, {folder!r}"
         raise _SkillError(msg)
     description = " ".join(_field(fields, "description", _LONGEST_DESCRIPTION).split())
+    if _CONTROL.search(description):
+        msg = f"{SKILL_FILE}: description: it has a character that can't be shown: {visible(description)}"
+        raise _SkillError(msg)
     text = "\n".join(lines[end + 1 :]).strip()
     if not text:
         msg = f"{SKILL_FILE}: it has no text after its front matter"

@@ -29,7 +29,7 @@ from callboard.messages import EventName, RoutineError, SettingsError, UnknownTa
 from callboard.routines import load_routine
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
     from pathlib import Path
 
     from callboard.actors.client import TaskHandle
@@ -48,6 +48,7 @@ _REQUEST_CHARACTERS = 200
 _MOST_REPORTED = 10_000
 """The most requests that are remembered as reported; the oldest then end a wait once more."""
 _OPENED = {EventName.APPROVAL_REQUESTED, EventName.QUESTION_ASKED}
+_CLOSED = {EventName.APPROVAL_ANSWERED, EventName.QUESTION_ANSWERED}
 _REPORTED = {
     EventName.ROUND_STARTED,
     EventName.SUBTASK_ASSIGNED,
@@ -100,11 +101,11 @@ class OwnTaskPage(BaseModel):
     """The `before` of the next part; null at the end."""
 
 
-def _routines(settings: Settings) -> dict[str, Routine]:
+def _routines(settings: Settings, skills: Collection[str]) -> dict[str, Routine]:
     """Read the routines that the settings name for callers.
 
     Raises:
-        SettingsError: If a file is no routine, or two have one name.
+        SettingsError: If a file is no routine, or has the name of another one or of a skill: both are prompts.
     """
     routines: dict[str, Routine] = {}
     for file in settings.mcp_server.routines:
@@ -115,6 +116,9 @@ def _routines(settings: Settings) -> dict[str, Routine]:
             raise SettingsError(msg) from None
         if routine.routine in routines:
             msg = f"mcp_server.routines: two routines are called {routine.routine!r}: rename one of them"
+            raise SettingsError(msg)
+        if routine.routine in skills:
+            msg = f"mcp_server.routines: a skill is called {routine.routine!r}, too, and both are prompts: rename one"
             raise SettingsError(msg)
         routines[routine.routine] = routine
     return routines
@@ -141,7 +145,7 @@ class CallerTasks:
             raise SettingsError(msg)
         self.supervisor = supervisor
         self.journal: Path = supervisor.settings.path(supervisor.settings.journal.path)
-        self.routines = _routines(supervisor.settings)
+        self.routines = _routines(supervisor.settings, {skill.name for skill in supervisor.skills})
         """The routines that callers may have repeated, by name."""
         self._people = people
         self._secrets = Secrets(supervisor.settings.secrets)
@@ -274,6 +278,18 @@ class CallerTasks:
                     await progress(_told(event))
                 if event.name in _OPENED and await self._asks(handle):
                     return
+
+    async def wait_closed(self, handle: TaskHandle, request_id: str) -> None:
+        """Wait until a request is answered, or its task is over."""
+        feed = cast("AsyncGenerator[Event, None]", aiter(handle))
+        async with contextlib.aclosing(feed) as events:
+            if await self._is_open(handle, request_id):
+                async for event in events:
+                    if event.name in _CLOSED and not await self._is_open(handle, request_id):
+                        return
+
+    async def _is_open(self, handle: TaskHandle, request_id: str) -> bool:
+        return any(request.id == request_id for request in await self.requests(handle))
 
     async def _asks(self, handle: TaskHandle) -> bool:
         requests = await self.requests(handle)

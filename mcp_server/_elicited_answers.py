@@ -7,9 +7,11 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
+from pydantic import ValidationError
 
 from callboard.actors.client import NOTICE, TaskReport, kind_of_request, shown_whole
 from callboard.mcp_server._caller_tasks import CallerTasks, name_of
@@ -84,14 +86,36 @@ class ElicitedAnswers:
             if is_version_at_least(ctx.protocol_version or "", _IN_RESULTS):
                 return _forms(handle, asked)
             for request, text in asked:
-                response = await ctx.request_context.session.send_request(
-                    form_of(request, text),
-                    ElicitResult,
-                    metadata=ServerMessageMetadata(related_request_id=ctx.request_context.request_id),
-                )
-                await self.take(caller, handle, request, response)
+                response = await self._shown(handle, request, text, ctx)
+                if response is not None:
+                    await self.take(caller, handle, request, response)
             is_first = False
         return await self._tasks.report(handle)
+
+    async def _shown(
+        self, handle: TaskHandle, request: ApprovalRequest | Question, text: str, ctx: Context[Any, Any]
+    ) -> ElicitResult | None:
+        """Have a form shown; return its answer.
+
+        None if the request was answered elsewhere meanwhile, or the client failed to show the form.
+        """
+        sent_form = ctx.request_context.session.send_request(
+            form_of(request, text),
+            ElicitResult,
+            metadata=ServerMessageMetadata(related_request_id=ctx.request_context.request_id),
+        )
+        form = asyncio.ensure_future(sent_form)
+        closed = asyncio.ensure_future(self._tasks.wait_closed(handle, request.id))
+        try:
+            await asyncio.wait({form, closed}, return_when=asyncio.FIRST_COMPLETED)
+            return form.result() if form.done() else None
+        except (MCPError, ValidationError):
+            self._leave(request.id)
+            return None
+        finally:
+            form.cancel()
+            closed.cancel()
+            await asyncio.gather(form, closed, return_exceptions=True)
 
     async def _is_worth_waiting(self, handle: TaskHandle) -> bool:
         return not handle.done() and not await self._tasks.requests(handle)

@@ -104,6 +104,9 @@ def task_of(
         raise RefusedOrderError(problems) from None
     for check in task.checks:
         _check_check(check, caller, own_targets)
+        if not _has_all(caller):
+            for name in check.unchanged or ():  # a missing file would be answered with the name of another one
+                _check_document(name, caller, settings)
     return task
 
 
@@ -263,8 +266,8 @@ def _refusal(reading: CheckReading, caller: Caller, own_targets: Sequence[Target
     form = reading.form
     if form in {"program", "command"}:
         return f"`{form}` runs something, which a caller's checks may not"
-    known_names = {name for target in own_targets for name in _names_of(target)}
     if _has_all(caller):
+        known_names = {name for target in own_targets for name in _names_of(target)}
         return "" if form != "tool" or reading.target in known_names else "`tool` needs a `target` of the caller's"
     if form in _DOCUMENT_FORMS:
         value = getattr(reading, form)
@@ -272,5 +275,6 @@ def _refusal(reading: CheckReading, caller: Caller, own_targets: Sequence[Target
         others = [name for name in names if not matches(name, caller.rights.targets)]
         return f"{others[0]} is not the caller's" if others else ""
     if form == "control" and reading.control is not None:
-        return "" if reading.control.target in known_names else f"{reading.control.target} is not the caller's"
+        own_ids = {target.id for target in own_targets}  # a window's title, which is a page's, may be another's id
+        return "" if reading.control.target in own_ids else f"name a target by its id: {reading.control.target} is none"
     return "" if form == "downloaded" else f"`{form}` reads more than the targets of the caller"

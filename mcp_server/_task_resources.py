@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import itertools
 import json
 import os
@@ -19,7 +20,7 @@ from callboard.journal import JournalReader, artifacts_of
 from callboard.messages import CallboardError, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcp.server.mcpserver import MCPServer
 
@@ -42,13 +43,20 @@ class TaskResources:
 
     def add_to(self, server: MCPServer) -> None:
         """Add the templates of the resources to a server."""
-        server.resource("callboard://tasks/{task_id}/result", mime_type="application/json")(self.result)
-        server.resource("callboard://tasks/{task_id}/artifacts/{index}", mime_type="application/octet-stream")(
-            self.artifact
-        )
+        templates: list[tuple[Callable[..., Any], str, str]] = [
+            (self.result, "result", "application/json"),
+            (self.artifact, "artifacts/{index}", "application/octet-stream"),
+        ]
         if self._caller.rights.pictures:
-            server.resource("callboard://tasks/{task_id}/pictures", mime_type="application/json")(self.pictures)
-            server.resource("callboard://tasks/{task_id}/pictures/{digest}", mime_type="image/png")(self.picture)
+            templates += [
+                (self.pictures, "pictures", "application/json"),
+                (self.picture, "pictures/{digest}", "image/png"),
+            ]
+        for function, end, mime_type in templates:
+            add = server.resource(
+                f"callboard://tasks/{{task_id}}/{end}", description=inspect.getdoc(function), mime_type=mime_type
+            )
+            add(function)
 
     async def result(self, task_id: str) -> str:
         """Return the whole result of an ended task, as JSON.
@@ -67,8 +75,8 @@ class TaskResources:
         It has at most 10 MB.
         """
         artifacts = (await self._ended(task_id)).result(0).artifacts
-        if not index.isascii() or not index.isdecimal() or int(index) >= len(artifacts):
-            msg = f"the task has {len(artifacts)} files"
+        if index not in map(str, range(len(artifacts))):
+            msg = f"there is no such file; the number of the task's files is {len(artifacts)}"
             raise ResourceNotFoundError(msg)
         return await asyncio.to_thread(self._contents, Path(artifacts[int(index)]))
 

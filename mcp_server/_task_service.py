@@ -63,6 +63,9 @@ def task_server(tasks: CallerTasks, callers: Callers, caller: Caller, *, counts_
         except TooManyRequestsError as error:
             raise MCPError(code=INVALID_REQUEST, message=str(error)) from None
 
+    def caller_of(_ctx: Context[Any, Any]) -> Caller:
+        return caller
+
     answers = ElicitedAnswers(tasks)
     server = MCPServer(
         "callboard",
@@ -72,13 +75,9 @@ def task_server(tasks: CallerTasks, callers: Callers, caller: Caller, *, counts_
         log_level="CRITICAL",  # the project has a log of its own
         middleware=[bounded] if counts_requests else [],
         subscriptions=False,
+        tools=TaskTools(tasks, caller_of, answers).listed(),
         extensions=[TasksExtension(tasks, caller, answers)],
     )
-
-    def caller_of(_ctx: Context[Any, Any]) -> Caller:
-        return caller
-
-    TaskTools(tasks, caller_of, answers).add_to(server)
     TaskResources(tasks, caller).add_to(server)
     routines = tasks.routines if "*" in caller.rights.targets else {}
     for prompt in (*skill_prompts(tasks.supervisor.skills), *routine_prompts(routines.values())):
@@ -118,8 +117,8 @@ def http_app(supervisor: Supervisor, *, hosts: Iterable[str], people: str) -> AS
         msg = "no caller has a token: `callboard mcp --new-token` makes one for mcp_server.callers in the settings"
         raise SettingsError(msg)
     tasks = CallerTasks(supervisor, people)
-    names = frozenset(hosts)
-    security = TransportSecuritySettings(allowed_hosts=sorted(names))
+    names = frozenset(host.lower() for host in hosts)
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # CallerGuard has it, in any case
     apps = {
         caller.name: task_server(tasks, callers, caller, counts_requests=False).streamable_http_app(
             streamable_http_path=MCP_PATH,

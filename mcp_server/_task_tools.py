@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import InputRequiredResult, ToolAnnotations
 from pydantic import Field, JsonValue, ValidationError
 
 from callboard.actors.client import TaskReport
 from callboard.mcp_server._caller_tasks import CallerTasks, OwnTaskPage, TargetPage
 from callboard.mcp_server._orders import Order, RefusedOrderError
-from callboard.messages import CallboardError, plain_problems
+from callboard.messages import CallboardError, encodable, one_line, plain_problems, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mcp.server.mcpserver import MCPServer
+    from collections.abc import Callable, Collection, Iterator
 
     from callboard.actors.client import TaskHandle
     from callboard.mcp_server._callers import Caller
@@ -29,6 +28,29 @@ WaitSeconds = Annotated[float, Field(ge=0, le=50, description="The longest wait,
 TaskIdText = Annotated[str, Field(min_length=1, max_length=200, description="The task_id of a report.")]
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+_ERROR_CHARACTERS = 2_000
+_MOST_LEVELS = 64
+"""The deepest nesting of arguments: later code reads them by recursion."""
+_LARGEST_NUMBER = 2**63 - 1
+"""The largest number of an event: SQLite takes no larger one."""
+
+
+class StrictTool(Tool):
+    """A tool that refuses unknown arguments.
+
+    The library drops them: a caller that misspells `dry_run` would change something.
+    """
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: FBT001, FBT002 - as the library's
+        """Check the arguments, and run the tool.
+
+        Raises:
+            ToolError: With the reason, if an argument is wrong or the call fails.
+        """
+        with _told(self.fn_metadata.arg_model.model_fields):
+            _check_json(arguments)
+            self.fn_metadata.validate_arguments(arguments)
+        return await super().run(arguments, context, convert_result)
 
 
 class TaskTools:
@@ -41,18 +63,20 @@ class TaskTools:
         self._caller_of = caller_of
         self._answers = answers
 
-    def add_to(self, server: MCPServer) -> None:
-        """Add the tools to a server."""
-        for function, hints in (
-            (self.run_task, _CHANGES),
-            (self.task_status, _READS),
-            (self.wait_for_task, _READS),
-            (self.answer_question, _CHANGES),
-            (self.cancel_task, _CHANGES),
-            (self.list_targets, _READS),
-            (self.list_tasks, _READS),
-        ):
-            server.add_tool(function, description=inspect.getdoc(function), annotations=hints)
+    def listed(self) -> list[Tool]:
+        """Return the tools, for a server."""
+        return [
+            _strict(function, hints)
+            for function, hints in (
+                (self.run_task, _CHANGES),
+                (self.task_status, _READS),
+                (self.wait_for_task, _READS),
+                (self.answer_question, _CHANGES),
+                (self.cancel_task, _CHANGES),
+                (self.list_targets, _READS),
+                (self.list_tasks, _READS),
+            )
+        ]
 
     async def run_task(
         self,
@@ -216,7 +240,9 @@ class TaskTools:
     async def list_tasks(
         self,
         ctx: Context[Any, Any],
-        before: Annotated[int | None, Field(ge=0, description="The next_before of the part before.")] = None,
+        before: Annotated[
+            int | None, Field(ge=0, le=_LARGEST_NUMBER, description="The next_before of the part before.")
+        ] = None,
     ) -> OwnTaskPage:
         """List your tasks, the newest first, 50 at once."""
         with _told():
@@ -239,9 +265,41 @@ async def _no_progress(_text: str) -> None:
     """Tell no one."""
 
 
+def _strict(function: Callable[..., Any], hints: ToolAnnotations) -> Tool:
+    tool = StrictTool.from_function(function, description=inspect.getdoc(function), annotations=hints)
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    return tool.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
+
+
+def _check_json(arguments: dict[str, Any]) -> None:
+    """Refuse arguments that the journal could not store.
+
+    Raises:
+        RefusedOrderError: If they are nested too deeply, or have half of a character.
+    """
+    pending: list[tuple[Any, int]] = [(arguments, 0)]
+    while pending:
+        value, level = pending.pop()
+        if level > _MOST_LEVELS:
+            msg = f"the arguments are nested in more than {_MOST_LEVELS} levels"
+            raise RefusedOrderError(msg)
+        if isinstance(value, str) and encodable(value) != value:
+            msg = f"the text {value!r} has half of a character: send whole ones"
+            raise RefusedOrderError(msg)
+        if isinstance(value, dict):
+            pending += ((part, level + 1) for part in (*value, *value.values()))
+        elif isinstance(value, list):
+            pending += ((part, level + 1) for part in value)
+
+
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _told(names: Collection[str] = ()) -> Iterator[None]:
     """Tell a caller why its call failed.
+
+    Args:
+        names: The names of the arguments, to suggest one.
 
     Raises:
         ToolError: With the reason, for mistakes that a caller can correct, and for a server that is stopping.
@@ -249,6 +307,11 @@ def _told() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise ToolError("; ".join(plain_problems(error.errors()[:10]))) from None
+        problems = plain_problems(error.errors()[:10], lambda place: tuple(names) if len(place) == 1 else ())
+        raise ToolError(_short("; ".join(problems))) from None
     except (CallboardError, RefusedOrderError, TimeoutError) as error:
-        raise ToolError(str(error)) from None
+        raise ToolError(_short(str(error))) from None
+
+
+def _short(reason: str) -> str:
+    return one_line(visible(reason), _ERROR_CHARACTERS)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 _T = TypeVar("_T")
+_LONGEST_NAME = 1_000
+"""The most characters of a name for which a similar one is sought: the time grows faster than the length."""
 
 _UNSEEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -107,7 +109,8 @@ def did_you_mean(
     Returns:
         An end such as ``; did you mean 'steps'?``; empty if no name is similar and there is no other end.
     """
-    near = difflib.get_close_matches(name, list(map(str, names)), n=1, cutoff=cutoff)
+    known_names = list(map(str, names)) if len(name) <= _LONGEST_NAME else []
+    near = difflib.get_close_matches(name, known_names, n=1, cutoff=cutoff)
     end = f"did you mean {show(near[0])}?" if near else otherwise
     return f"; {end}" if end else ""
 

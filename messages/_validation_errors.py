@@ -54,6 +54,8 @@ _BOUNDS = {
 _NO_JSON = "must be text, a number, true or false, a list or a mapping"
 _LONGEST_PATTERN = 60
 """The most characters of a pattern that helps a person."""
+_LONGEST_PART = 200
+"""The most characters of a key that are shown."""
 _OF_UNION = re.compile(
     r"(?:constrained-|function-|literal\[|tuple\[|list\[|dict\[|lax-or-strict\[|json-or-python\[|is-instance\[|union\[).*"
     r"|str|int|float|bool|list|dict"
@@ -89,7 +91,7 @@ def plain_problems(problems: Iterable[Any], keys: Callable[[Sequence[Any]], Sequ
             place, reason = loc, f"unknown key{hint}"
         else:
             place, reason = loc, _reason(problem)
-        reasons.setdefault(".".join(map(str, place)), []).append(reason)
+        reasons.setdefault(".".join(map(_short, place)), []).append(reason)
     return [": ".join(filter(None, (place, _either(texts)))) for place, texts in reasons.items()]
 
 
@@ -121,6 +123,11 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 def _without_types(loc: Sequence[Any]) -> list[Any]:
     """Leave out the parts of a place that name possible types."""
     return [part for part in loc if not (isinstance(part, str) and _OF_UNION.fullmatch(part))]
+
+
+def _short(part: object) -> str:
+    text = str(part)
+    return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]}…"
 
 
 def _either(reasons: Sequence[str]) -> str:

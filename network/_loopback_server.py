@@ -7,14 +7,19 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
 LOOPBACK = "127.0.0.1"
 _MOST_CONNECTIONS = 256
 """The most connections at once; a request on a further one is answered with 503."""
+_REQUEST_SECONDS = 30.0
+"""The time for the headers and the body of a request, after which its connection is closed."""
 _START_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
 
@@ -45,6 +50,43 @@ def listening(port: int, *, usual_port: int | None = None) -> socket.socket:
     return listener
 
 
+class _TimedProtocol(H11Protocol):
+    """HTTP with a limit of time for each request.
+
+    uvicorn waits for the rest of a request without a limit, so any program of the machine could take all connections.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
+        super().connection_made(transport)
+        self._watch_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_request()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._end_watch()
+
+    def _watch_request(self) -> None:
+        is_incomplete = self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+        if not is_incomplete:
+            self._end_watch()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
+
+    def _end_watch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
 class LoopbackServer:
     """Serve an application on a thread of its own."""
 
@@ -64,6 +106,7 @@ class LoopbackServer:
             app,
             log_config=None,
             access_log=False,
+            http=_TimedProtocol,
             lifespan="on" if has_lifespan else "off",
             ws="none",
             server_header=False,

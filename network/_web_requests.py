@@ -42,7 +42,7 @@ async def json_body(request: Request, most_bytes: int, seconds: float) -> dict[s
     """Return the JSON object that a request has.
 
     Raises:
-        HTTPException: If it has none, or too much, or takes too long.
+        HTTPException: If it has none, halves of characters, or too much, or takes too long.
     """
     body = b""
     try:
@@ -55,6 +55,7 @@ async def json_body(request: Request, most_bytes: int, seconds: float) -> dict[s
         raise HTTPException(408) from error
     try:
         fields = json.loads(body)
+        json.dumps(fields, ensure_ascii=False).encode()  # halves of characters, which the journal could not store
     except (ValueError, RecursionError) as error:
         raise HTTPException(400) from error
     if not isinstance(fields, dict):

@@ -748,7 +748,8 @@ def mcp(
     """Serve other agents as an MCP server, over stdio or HTTP.
 
     They give tasks, wait, and get verified results. Approvals stay with people: in
-    the console, whose link is on the standard error, and with --http in the terminal.
+    the console, and with --http in the terminal. The standard error has the link of
+    the console, or over stdio, where the client reads it, a command that prints one.
 
     The journal keeps the tasks. When this command ends, unfinished ones are
     suspended, and its next start resumes them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import shlex
 import signal
 import threading
 from typing import TYPE_CHECKING, Any
@@ -75,15 +76,25 @@ def console_of(supervisor: Supervisor, *, stays: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def console_beside(supervisor: Supervisor, console: Console) -> Iterator[int]:
+def console_beside(supervisor: Supervisor, console: Console, *, has_link: bool) -> Iterator[int]:
     """Show a supervisor's journal in the browser; yield the port.
 
-    The supervisor has a journal in a file.
+    Args:
+        supervisor: The supervisor; it has a journal in a file.
+        console: The place of the link.
+        has_link: Whether a person alone reads that place; if not, the command that prints a link is printed.
     """
-    server = _server(supervisor.settings.path(supervisor.settings.journal.path or ""), supervisor, None)
+    journal = supervisor.settings.path(supervisor.settings.journal.path or "")
+    server = _server(journal, supervisor, None)
     server.start()
     try:
-        _print_link(server, console)
+        if has_link:
+            _print_link(server, console)
+        else:
+            command = f"callboard console {shlex.quote(str(journal))} --link --port {server.port}"
+            console.print(
+                Text("a person answers in the console, whose link this prints: ").append(command), soft_wrap=True
+            )
         yield server.port
     finally:
         server.stop()

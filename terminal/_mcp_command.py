@@ -76,7 +76,8 @@ def serve_mcp(
         if unfinished:
             console.print(f"resumes {numbered(unfinished, 'task')} of an earlier start")
         with contextlib.ExitStack() as stack:
-            console_port = stack.enter_context(console_beside(supervisor, console)) if has_console else None
+            beside = console_beside(supervisor, console, has_link=http)  # a client over stdio reads the standard error
+            console_port = stack.enter_context(beside) if has_console else None
             people = _people(console_port, is_terminal=http and sys.stdin.isatty())
             if http:
                 _serve_http(console, supervisor, port, people)
@@ -88,7 +89,8 @@ def _people(console_port: int | None, *, is_terminal: bool) -> str:
     """Describe how a person answers, for callers to read."""
     ways = []
     if console_port is not None:
-        ways.append(f"in the console on this machine (callboard console --link --port {console_port})")
+        command = f"callboard console --link --port {console_port}"
+        ways.append(f"in the console on this machine (in the folder of the settings: {command})")
     if is_terminal:
         ways.append("in the terminal of callboard mcp")
     return " or ".join(ways) or _NO_CONSOLE

@@ -74,6 +74,7 @@ async def test_pages_of_a_named_origin_may_call(front):
         (b"[" * 200_000, {}, 400),
         (b"[]", {}, 400),
         (b"", {}, 400),
+        (run_of("a \ud800 b"), {}, 400),
         ({"threadId": "t1"}, {}, 422),
         (run_of() | {"runId": ""}, {}, 422),
         (run_of() | {"threadId": "t" * 201}, {}, 422),

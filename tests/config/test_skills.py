@@ -75,6 +75,8 @@ def test_digest_changes_with_any_text_and_its_path(tmp_path):
         ("name: notes\ndescription: ''", "its front matter needs a text `description`"),
         ("name: notes\ndescription: 3", "its front matter needs a text `description`"),
         ("name: [notes]\ndescription: x", "its front matter needs a text `name`"),
+        ('name: notes\ndescription: "a \\ud800"', r"description: it has a character that can't be shown: a \ud800"),
+        ('name: notes\ndescription: "a \\e[31m"', r"description: it has a character that can't be shown: a \x1b[31m"),
         ("- a list", "its front matter needs a text `name`"),
         ("name: notes\ndescription: " + "x" * 1025, "description: it has 1,025 characters, and at most 1,024"),
         ("name: " + "n" * 65 + "\ndescription: x", "name: it has 65 characters, and at most 64"),
@@ -187,3 +189,18 @@ def test_skill_file_that_is_a_link_is_refused(tmp_path):
     (folder / "SKILL.md").rename(tmp_path / "elsewhere.md")
     (folder / "SKILL.md").symlink_to(tmp_path / "elsewhere.md")
     assert refused(tmp_path, "notes").endswith("SKILL.md is a link: put the file itself into the folder")
+
+
+@pytest.mark.parametrize("name", [b"\xff.md", b"a\n# Rules\n.md", b"\x1b[31m.md"])
+def test_file_whose_name_can_not_be_shown_is_an_error(tmp_path, name):
+    """Its skill could not be read: the names of its files are a part of the answer."""
+    folder = skill(tmp_path / "notes")
+    with open(os.path.join(os.fsencode(folder), name), "wb"):  # noqa: PTH118, PTH123 - a name of bytes
+        pass
+    assert "has a character that can't be shown: rename the file" in refused(tmp_path, "notes")
+
+
+def test_names_and_descriptions_may_have_joiners(tmp_path):
+    folder = skill(tmp_path / "notes", 'name: notes\ndescription: "be\u200cauf"')
+    (folder / "be\u200cauf.md").write_text("x", encoding="utf-8")
+    assert "be\u200cauf.md" in loaded(tmp_path, "notes")[0].files

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import http.client
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from callboard.errors import SettingsError
-from callboard.mcp_server import HttpTaskServer
-from callboard.network import AGENTS_PROXY
+from callboard.mcp_server import HttpTaskServer, http_app
+from callboard.network import AGENTS_PROXY, LoopbackServer, listening
 from support import ASK, append
 
 RUN = {"request": "write it", "target": "memo:one"}
@@ -85,6 +87,22 @@ ELSEWHERE = [
 def test_a_request_from_elsewhere_is_refused_with_a_token_too(ann):
     for headers, status in ELSEWHERE:
         assert post(ann, {**bearer(ann), **headers})[0] == status, headers
+
+
+def test_name_of_the_host_has_no_case(ann):
+    port = ann.server.port
+    assert post(ann, {**bearer(ann), "host": f"LocalHost:{port}"})[0] == 200
+    mounted = http_app(ann.supervisor, hosts=["Office.Example"], people="x")
+    listener = listening(0)
+    server = LoopbackServer(mounted, listener, thread="mcp-test", has_lifespan=True)
+    server.start()
+    try:
+        own_port = listener.getsockname()[1]
+        renamed = replace(ann, server=SimpleNamespace(port=own_port))
+        assert post(renamed, {**bearer(ann), "host": "office.example"})[0] == 200
+        assert post(renamed, {**bearer(ann), "host": f"127.0.0.1:{own_port}"})[0] == 421
+    finally:
+        server.stop()
 
 
 def test_a_huge_body_is_refused(ann):

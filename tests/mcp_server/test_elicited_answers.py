@@ -7,9 +7,9 @@ import json
 
 import pytest
 from mcp import MCPError
-from mcp_types import ElicitResult
+from mcp_types import INVALID_REQUEST, ElicitResult, ErrorData
 
-from support import ASK, FINISH, append
+from support import ASK, FINISH, PATIENCE, append
 
 RUN = {"request": "write it", "target": "memo:one", "wait_seconds": 50}
 PERSON = {"ann": {"elicitation": "person"}}
@@ -156,3 +156,35 @@ def test_a_doubt_stays_open_without_a_fitting_answer(desk_in_doubt, callers, ans
     report = asyncio.run(waited())
     assert [entry["kind"] for entry in report["waiting_for"]] == ["doubt"]
     assert (len(held.effects), len(opened.supervisor.status().questions)) == (1, 1)
+
+
+async def test_form_ends_when_the_request_is_answered_elsewhere(desk):
+    """A form that no person answers does not hold the call."""
+    shown = asyncio.Event()
+
+    async def leave(_context, _form):
+        shown.set()
+        await asyncio.Event().wait()
+
+    opened = desk(PERSON, app=[append("x", "FINISH")], policy=RULES)
+    async with opened.client("ann", mode="legacy", elicitation_callback=leave) as client, asyncio.timeout(PATIENCE):
+        call = asyncio.ensure_future(client.call_tool("run_task", RUN))
+        await shown.wait()
+        (request,) = opened.supervisor.status().approvals
+        await asyncio.to_thread(opened.supervisor.handle(request.task_id).approve, request.id, by="Kim")
+        report = (await call).structured_content
+    assert (report["outcome"], report["actions"]) == ("finished", 1)
+
+
+@pytest.mark.parametrize(
+    "answer", [ErrorData(code=INVALID_REQUEST, message="no screen"), ElicitResult.model_construct(action="perhaps")]
+)
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+async def test_client_that_fails_to_show_a_form_is_told_who_is_waited_for(desk, answer):
+    async def fail(_context, _form):
+        return answer
+
+    opened = desk(PERSON, app=lambda _: append("x"), policy=RULES)
+    async with opened.client("ann", mode="legacy", elicitation_callback=fail) as client, asyncio.timeout(PATIENCE):
+        report = (await client.call_tool("run_task", RUN)).structured_content
+    assert "a person: at the front desk" in report["waiting_for"][0]["answered_by"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from callboard.config import CallerRights, Settings
@@ -9,6 +11,7 @@ from callboard.mcp_server._callers import LABEL, Caller
 from callboard.mcp_server._orders import Order, RefusedOrderError, task_of
 from callboard.messages import Routine
 from callboard.surfaces.documents import DocumentSurface
+from callboard.testing import MemoryServer
 
 
 @pytest.fixture
@@ -120,6 +123,28 @@ FOREIGN = [
 def test_a_check_reads_only_targets_of_its_caller(ordered, check):
     with pytest.raises(RefusedOrderError, match="the check"):
         ordered({"target": "sub/costs.csv", "checks": [check]}, **ONE)
+
+
+def test_missing_file_that_stays_unchanged_names_no_other_file(ordered):
+    with pytest.raises(
+        RefusedOrderError, match=r"there is no document 'sub/price\.csv': name it by its path"
+    ) as refused:
+        ordered({"target": "sub/costs.csv", "checks": [{"unchanged": "sub/price.csv"}]}, **ONE)
+    assert "prices" not in str(refused.value)
+
+
+def test_title_of_a_window_is_no_name_in_a_check_of_some_targets(workspace):
+    """A page sets its title, which may be the id of another caller's target."""
+    window = MemoryServer.window().model_copy(update={"name": "prices.csv"})
+    caller = Caller("ann", CallerRights(targets=(window.id,)))
+    settings = Settings.load(documents={"workspace": workspace})
+    for name, is_taken in ((window.id, True), ("prices.csv", False)):
+        check = {"control": {"target": name, "name": "a"}, "exists": True}
+        order = Order(request="do it", target=window.id, checks=(check,))
+        with (
+            contextlib.nullcontext() if is_taken else pytest.raises(RefusedOrderError, match="name a target by its id")
+        ):
+            assert task_of(order, caller, settings, [window], {}).checks
 
 
 def test_a_check_of_its_own_targets_is_taken(ordered):

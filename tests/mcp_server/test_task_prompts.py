@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from mcp import MCPError
 
+from callboard.errors import SettingsError
 from callboard.mcp_server._task_prompts import TaskPrompt
 from support import FINISH
 
@@ -63,6 +64,16 @@ async def test_routine_is_a_prompt_and_runs_by_its_name(desk, tmp_path):
         assert again["task_id"] == report["task_id"]
         other = await client.call_tool("run_task", {**arguments, "parameters": {"month": "June"}})
         assert other.is_error
+
+
+def test_routine_with_the_name_of_a_skill_is_an_error(desk, tmp_path):
+    """One of the two prompts would be lost."""
+    folder = tmp_path / "monthly"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: monthly\ndescription: Reports.\n---\nx\n", encoding="utf-8")
+    (tmp_path / "monthly.routine.yaml").write_text(ROUTINE, encoding="utf-8")
+    with pytest.raises(SettingsError, match="a skill is called 'monthly', too"):
+        desk(host=lambda _: FINISH, skills=[folder], mcp_server={"routines": [tmp_path / "monthly.routine.yaml"]})
 
 
 @pytest.mark.parametrize("arguments", [{}, {"request": "x", "target": "y"}, {"request": "x" * 20_001}])

@@ -73,6 +73,20 @@ async def test_other_resources_are_unknown(written, end):
             await client.read_resource(f"callboard://tasks/{report['task_id']}/{end}")
 
 
+async def test_number_of_a_file_may_have_any_length(written):
+    async with written.client("ann") as client:
+        report = await made(client)
+        with pytest.raises(MCPError, match="the number of the task's files is 1"):
+            await client.read_resource(f"callboard://tasks/{report['task_id']}/artifacts/{'9' * 5_000}")
+
+
+async def test_descriptions_of_resources_have_no_indentation(written):
+    async with written.client("ann") as client:
+        templates = (await client.list_resource_templates()).resource_templates
+    assert [template.name for template in templates] == ["result", "artifact"]
+    assert not any("  " in template.description for template in templates)
+
+
 async def test_an_open_task_has_no_result_yet(desk):
     async with desk(app=[ASK, append("x", "FINISH")]).client() as client:
         report = (await client.call_tool("run_task", {**RUN, "target": "memo:one"})).structured_content

@@ -47,6 +47,40 @@ async def test_a_report_is_verified_only_if_all_checks_held(desk, check, status,
     assert [entry["held"] for entry in report["checks"]] == [verified]
 
 
+def nested(levels):
+    """Make lists within each other."""
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+WRONG = [
+    ("run_task", {"dryrun": True}, "dryrun: unknown key; did you mean 'dry_run'?"),
+    ("run_task", {"policy": []}, "policy: unknown key"),
+    ("run_task", {"x" * 100_000: 1}, "unknown key"),
+    ("run_task", {"key": "k" * 101}, "key: must have at most 100 characters"),
+    ("run_task", {"checks": [{"file": "a.csv", "x" * 100_000: 1}]}, "unknown key"),
+    ("run_task", {"output_schema": {"const": nested(150)}}, "nested in more than 64 levels"),
+    ("run_task", {"checks": [{"file": "a.csv", "args": {"a": nested(150)}}]}, "nested in more than 64 levels"),
+    ("run_task", {"output_schema": {"const": "\ud800"}}, r"the text '\ud800' has half of a character"),
+    ("list_tasks", {"before": 2**63}, "before: must be at most"),
+    ("task_status", {"task_id": "x", "read": 0}, "read: unknown key; did you mean 'read_from'?"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "reason"), WRONG)
+async def test_wrong_argument_is_refused_with_a_short_reason(desk, tool, arguments, reason):
+    async with desk(app=[append("x", "FINISH")]).client() as client:
+        text = await refused(client, tool, **(RUN if tool == "run_task" else {}), **arguments)
+        assert reason in text
+        assert len(text) < 2_100
+        assert "pydantic" not in text
+        assert not (await call(client, "list_tasks"))["tasks"]
+        listed = (await client.list_tools()).tools
+    assert all(listed_tool.input_schema["additionalProperties"] is False for listed_tool in listed)
+
+
 async def test_progress_is_told_while_a_call_waits(desk):
     told = []
 

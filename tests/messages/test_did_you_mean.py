@@ -30,3 +30,7 @@ def test_the_similar_name_is_shown_as_the_caller_wants():
 def test_a_cutoff_decides_how_similar_a_name_must_be():
     assert did_you_mean("offer.docx", ["office.doc"], cutoff=0.9) == ""
     assert did_you_mean("offer.docx", ["zebra"], cutoff=0) == "; did you mean 'zebra'?"
+
+
+def test_very_long_name_has_no_suggestion():
+    assert did_you_mean("x" * 1_001, ["x" * 1_000], "known: x") == "; known: x"

@@ -153,3 +153,8 @@ def test_every_form_of_a_file_has_a_name():
         "a list",
         "another type",
     ]
+
+
+def test_long_key_is_cut():
+    (problem,) = plain_problems([{"loc": ("x" * 1_000,), "type": "extra_forbidden", "input": 1}])
+    assert problem == f"{'x' * 200}…: unknown key"

@@ -96,9 +96,21 @@ async def test_limits_are_decided_at_the_terminal_of_the_command(folder):
         process.communicate(timeout=PATIENCE)
 
 
+def test_client_over_stdio_gets_no_link_of_the_console(folder):
+    """The client reads the standard error, and could sign in before the person."""
+    with started(folder, stdin=subprocess.PIPE) as process:
+        line = line_with(process, "a person answers in the console")
+        command = line[line.index("callboard console") :].split()[1:]
+        link = command_line(*command).stdout
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+        assert "http://" not in line + process.stderr.read()
+    assert link.startswith("http://127.0.0.1:")
+
+
 def test_stdio_ends_by_sigterm_without_output(folder):
     with started(folder, stdin=subprocess.PIPE) as process:
-        line_with(process, "for you alone")
+        line_with(process, "in the console")
         process.terminate()
         assert process.wait(PATIENCE) != 0
         assert process.stdout.read() == ""

@@ -31,7 +31,7 @@ from callboard.models import LONGEST_WAIT
 from callboard.surfaces import Server, ToolError, observed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Collection, Mapping
+    from collections.abc import Awaitable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -284,7 +284,7 @@ class Reader:
         target = next((target for target in targets if target.id == path), None)
         if target is None:
             paths = [candidate.id for candidate in targets if candidate.kind not in _NO_DOCUMENTS]
-            msg = f"there is no document {path!r}; there are: {', '.join(paths[:20]) or 'none'}"
+            msg = f"there is no document {path!r}{self._others(paths)}"
             raise UnreadableError(msg)
         return target
 
@@ -303,9 +303,18 @@ class Reader:
             target = fitting_windows[0] if len(fitting_windows) == 1 and "*" in target_name else None
         if target is None or target.kind is TargetKind.APPLICATION:
             named = [candidate.id for candidate in listed if candidate.kind is not TargetKind.APPLICATION]
-            msg = f"there is no {target_name!r}; there are: {', '.join(named[:20]) or 'none'}"
+            msg = f"there is no {target_name!r}{self._others(named)}"
             raise UnreadableError(msg)
         return target
+
+    def _others(self, ids: Sequence[str]) -> str:
+        """List targets for an error.
+
+        The program's checks of a task with one target name no others: its caller may not know of them.
+        """
+        if self._program and self.run.assign.target is not None:
+            return ""
+        return f"; there are: {', '.join(ids[:20]) or 'none'}"
 
     async def listed(self) -> tuple[Target, ...]:
         """Return the targets that the task may see."""

@@ -183,7 +183,7 @@ def test_the_steps_of_a_plan_have_checks_of_their_own(begin, written, verified, 
     ("check", "problem"),
     [
         ({"tool": "write", "target": "memo:one", "args": WRITES}, "write may change something, and a check only reads"),
-        ({"tool": "read", "target": "memo:nine"}, "there is no 'memo:nine'; there are: memo:one"),
+        ({"tool": "read", "target": "memo:nine"}, "there is no 'memo:nine'"),
         ({"tool": "look", "target": "memo:one"}, "memo:one has no tool 'look'; there are: append, read, write"),
         ({"tool": "read", "target": "memo:one"}, "read: control_id: Field required"),
         ({**READ, "args": {"control_id": "field-9"}}, "memo:one has no field 'field-9'; it has: field-1"),
@@ -198,6 +198,17 @@ def test_a_check_that_can_not_be_read_does_not_hold(begin, check, problem):
     assert result.verified is False
     assert result.checks[0].problem.startswith(problem)
     assert any("c: " + problem in note for note in asked[1].observation.notes)
+
+
+def test_check_of_a_task_with_one_target_names_no_others(begin):
+    """The task may be of a caller that knows this target alone."""
+    windows = [MemoryServer.window("one"), MemoryServer.window("two")]
+    supervisor = begin(host=lambda _: FINISH, app=lambda _: FINISH, servers=[MemoryServer(*windows)])
+    check = {"tool": "read", "target": "memo:nine", "equals": ""}
+    problems = [
+        run(supervisor, check, target=target).result(PATIENCE).checks[0].problem for target in ("memo:one", None)
+    ]
+    assert problems == ["there is no 'memo:nine'", "there is no 'memo:nine'; there are: memo:one, memo:two"]
 
 
 @pytest.mark.parametrize("verdict", ["deny", "approve"])
