@@ -72,7 +72,7 @@ def _on_copy(
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
         if not (path / file).is_file():
-            fail(f"{path}: has no {file}: a folder to run holds its {what} there, as those in examples/ do")
+            fail(f"{path}: has no {file}: a folder to run holds its {what} there, as one that `callboard init` writes")
     _check_names(path)
     original = Settings.load(path / SETTINGS_FILE, **changes)
     named_models(original)
