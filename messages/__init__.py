@@ -180,6 +180,7 @@ from callboard.messages._step import (
     StepFailure,
     StepRecord,
     paired,
+    tool_of_absent_target,
 )
 from callboard.messages._step_records import (
     Answered,
@@ -440,6 +441,7 @@ __all__ = [
     "reason_of",
     "shown",
     "subtask_ended",
+    "tool_of_absent_target",
     "visible",
     "with_phases",
     "with_results",

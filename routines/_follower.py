@@ -17,6 +17,7 @@ from callboard.messages import (
     RoutineStep,
     agent_kind,
     number_of,
+    tool_of_absent_target,
 )
 from callboard.models import ModelAnswer, resolve
 from callboard.routines._control_guard import held_controls
@@ -190,7 +191,7 @@ class RoutineFollower:
 
         It may do later steps in its own way.
         """
-        records = request.memory[len(request.memory) - request.step + 1 :]
+        records = _own_records(request)
         if any(not record.decision.routine_step for record in records):
             return None
         return _Progress(records, request.replies)
@@ -299,13 +300,16 @@ class RoutineFollower:
             raise _LeftError(number, "the results of earlier steps", str(error.args[0])) from error
 
     def _assignments(self, request: ModelRequest, placed: PlacedStep, tree: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the part of a HostAgent's answer that hands over subtasks."""
+        """Return the part of a HostAgent's answer that hands over subtasks.
+
+        A target that a dry run did not make is named, too: the run ends there.
+        """
         subtasks = []
         for part in placed.step.assign:
             subtask = self.routine.subtasks[part.subtask - 1]
             target = resolve(subtask.target, tree)
             offered = [each.id for each in request.observation.targets if agent_kind(each.address) == subtask.kind]
-            if target not in offered:
+            if target not in offered and not tool_of_absent_target(_own_records(request), (), target):
                 there = ", ".join(offered[:_MOST_TARGETS]) or "none"
                 raise _LeftError(placed.number, f"the {subtask.kind} target {target!r}", there)
             words = {"Current Sub-Task": resolve(subtask.request, self.parameters), "ControlText": target}
@@ -332,6 +336,10 @@ class RoutineFollower:
         question = {"text": reason, "choices": choices}
         content = {"Status": AgentStatus.PENDING.value, "Comment": reason, "Questions": [question]}
         return _answer(content=content, routine_step=error.place or progress.place, routine_miss=miss)
+
+
+def _own_records(request: ModelRequest) -> Sequence[StepRecord]:
+    return request.memory[len(request.memory) - request.step + 1 :]
 
 
 def _check_look(placed: PlacedStep, progress: _Progress, request: ModelRequest) -> None:
