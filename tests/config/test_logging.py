@@ -244,6 +244,20 @@ def test_pretty_can_be_had_without_a_terminal_and_then_without_colours():
     assert "\x1b" not in stream.getvalue()
 
 
+def test_lines_for_people_leave_out_empty_values(caplog):
+    data = {"action": {}, "picture": "", "artifacts": [], "cost": None, "attempt": 0, "whole": False, "reason": "no"}
+    streams = {name: io.StringIO() for name in ("pretty", "json")}
+    for name, stream in streams.items():
+        with open_log(stream, stream=name) as opened, caplog.at_level("DEBUG", "callboard"):
+            opened.write(event(EventName.RUN_FAILED, data=data))
+    for text in (streams["pretty"].getvalue(), caplog.text):
+        assert not re.search(r"action=|picture=|artifacts=|cost=", text)
+        assert re.search(r"attempt=0\b", text)
+        assert re.search(r"whole=(False|false)\b", text)
+        assert "reason=no" in text
+    assert json.loads(streams["json"].getvalue()).items() >= data.items()
+
+
 def test_the_stream_can_be_switched_off():
     stream = Terminal()
     with open_log(stream, stream="off") as opened:

@@ -99,7 +99,7 @@ async def test_after_the_last_repair_the_phase_fails_and_nothing_is_done(stage, 
     assert isinstance(failed, StepFailure)
     assert failed.phase is Phase.LLM_INTERACTION
     assert failed.causes[1].exception == "InvalidAnswerError"
-    assert f"(after {repairs} repairs)" in failed.causes[1].reason
+    assert f"(after {repairs} repair" in failed.causes[1].reason
     assert len(calls) == repairs + 1
     assert here.surface.effects == []
 
