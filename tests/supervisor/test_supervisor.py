@@ -781,7 +781,7 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
 
     result = start(app=[FINISH], servers=[Odd(MemoryServer.window())]).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
-    assert result.causes[0].reason.startswith("nothing could be seen: ")
+    assert result.causes[0].reason.startswith("the target could not be observed: ")
 
 
 def test_event_of_a_tool_call_has_its_state_and_step(start):
