@@ -126,6 +126,22 @@ MISTAKES = {
         environment(CALLBOARD_LIMIT__STEPS="3"),
         "the environment: CALLBOARD_LIMIT__STEPS: unknown section 'limit'; did you mean CALLBOARD_LIMITS__...?",
     ),
+    "no server of a fleet": (
+        command("fleet", "serve"),
+        "fleet.url is not set, and this folder has no callboard.yaml: set the variable CALLBOARD_FLEET__URL, or name a",
+    ),
+    "no journal for work of other machines": (
+        ({}, ["fleet", "serve"], {"CALLBOARD_FLEET__URL": "nats://127.0.0.1:4222"}),
+        "journal.path is not set, and this folder has no callboard.yaml: set the variable CALLBOARD_JOURNAL__PATH, or",
+    ),
+    "no journal for callers": (
+        command("mcp"),
+        "journal.path is not set, and this folder has no callboard.yaml: set the variable CALLBOARD_JOURNAL__PATH, or",
+    ),
+    "no journal to list": (
+        command("tasks"),
+        "no journal is named, and this folder has no callboard.yaml that names one: name a run's folder, or a ",
+    ),
     # the command line
     "a model without a name": (
         command("run", "p", "--model", "openai:"),
