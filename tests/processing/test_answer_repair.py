@@ -17,7 +17,7 @@ async def decided(here):
 
 UNUSABLE = [
     pytest.param("certainly!", "the answer is not JSON", id="no-json"),
-    pytest.param("[]", "the answer must be one JSON object, not a list", id="no-object"),
+    pytest.param("[]", "the answer must be one JSON object, and is a list", id="no-object"),
     pytest.param({}, "the answer has no Status; legal now are: CONTINUE", id="no-status"),
     pytest.param({"Status": "ASSIGN"}, "Status: 'ASSIGN' is not legal now; legal are: CONTINUE", id="illegal-status"),
     pytest.param({"Status": "FINISH", "Mood": "good"}, "Mood: unknown key", id="unknown-key"),
