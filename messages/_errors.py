@@ -305,7 +305,8 @@ class OutOfBudgetError(CallboardError):
         self.node = node
         self.kind = kind
         self.limit = limit
-        super().__init__(f"{node} has used its {limit:g} {kind.replace('_', ' ')}{f' ({why})' if why else ''}")
+        words = (kind.removesuffix("s") if limit == 1 else kind).replace("_", " ")
+        super().__init__(f"{node} has used its {limit:g} {words}{f' ({why})' if why else ''}")
 
 
 class StepTimeoutError(CallboardError):

@@ -31,6 +31,7 @@ from callboard.terminal._commands import (
     fail,
     mistakes,
     models_of,
+    task_name,
     warn,
 )
 
@@ -169,7 +170,12 @@ SettingsPlace = Annotated[
 ]
 TaskId = Annotated[
     str,
-    typer.Argument(show_default=False, help="A task's id, its first characters, or its key.", autocompletion=_task_ids),
+    typer.Argument(
+        callback=task_name,
+        show_default=False,
+        help="A task's id, its first characters, or its key.",
+        autocompletion=_task_ids,
+    ),
 ]
 Journal = Annotated[
     Path | None,

@@ -88,6 +88,8 @@ def journal_at(path: Path | None) -> Path:
     if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
         return path
     file = settings_at(path)
+    if path is not None and path.is_dir() and file is not None and not file.is_file():
+        fail(f"{path}: has no {SETTINGS_FILE} that names a journal: name a run's folder{_latest_run()}")
     return journal_of(Settings.load(file), file)
 
 
