@@ -44,7 +44,10 @@ def explain(error: ValidationError, where: str, changes: Mapping[str, Any], mode
 
 
 def _is_in(changes: object, path: Sequence[object]) -> bool:
-    """Return whether arguments set the value at a place; other parts of a section come from elsewhere."""
+    """Return whether arguments set the value at a place.
+
+    Other parts of its section may come from elsewhere.
+    """
     for part in path:
         if not isinstance(changes, Mapping):
             return True

@@ -199,7 +199,10 @@ def log_line(
 
 
 def _not_empty(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that people read: an empty text, list or mapping says nothing, 0 and false do."""
+    """Yield the fields that are not empty.
+
+    An empty text, list or mapping tells people nothing; 0 and false do.
+    """
     yield from ((name, value) for name, value in fields.items() if value or isinstance(value, int | float))
 
 

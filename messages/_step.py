@@ -21,7 +21,7 @@ from callboard.messages._task_judge import JudgeResult
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from callboard.messages._task import SubtaskResult
+    from callboard.messages._subtask_result import SubtaskResult
 
 
 class Phase(Term):
@@ -187,9 +187,9 @@ class StepRecord(Value):
 
 
 def tool_of_absent_target(records: Iterable[StepRecord], subtasks: Iterable[SubtaskResult], name: str) -> str:
-    """Return the tool that a dry run did not execute, and that was to make a target.
+    """Return the tool that would have made a target, or empty.
 
-    It is empty if no such call names the target.
+    A dry run did not execute the call, whose arguments name the target.
 
     Args:
         records: The HostAgent's steps.
@@ -197,9 +197,11 @@ def tool_of_absent_target(records: Iterable[StepRecord], subtasks: Iterable[Subt
         name: The target, as an answer names it.
     """
     calls = [call for record in records for call in record.calls]
-    planned = [(result.tool, action) for action, result in calls if result.status is ResultStatus.DRY_RUN and action]
-    planned += [(action.tool, action) for done in subtasks for action in done.would_do]
-    return next((tool for tool, action in planned if name in action.arguments.values()), "")
+    planned = [
+        (result.tool, action.arguments) for action, result in calls if result.status is ResultStatus.DRY_RUN and action
+    ]
+    planned += [(action.tool, action.arguments) for done in subtasks for action in done.would_do]
+    return next((tool for tool, arguments in planned if name in arguments.values()), "")
 
 
 class Step(Message):

@@ -130,9 +130,9 @@ def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _failure(request: ModelRequest) -> str:
-    """Describe the failure in the step before, or an action that a dry run did not execute; empty without one.
+    """Describe the likely cause of a missing value; empty without one.
 
-    It is a likely cause of a missing value.
+    It is a failure in the step before, or an action that a dry run did not execute.
     """
     for record in request.memory[-1:]:
         for result in record.results:

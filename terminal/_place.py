@@ -265,7 +265,7 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
 
 
 def _check_kind(file: Path, content: Mapping[Any, Any]) -> None:
-    """Refuse settings, an eval set or a script in the place of a task."""
+    """Refuse settings, an eval set or a script as a task."""
     if "tasks" in content:
         fail(f"{file}: is an eval set, not a task: {shlex.join(['callboard', 'eval', str(file)])}")
     if content and all(isinstance(answers, list) for answers in content.values()):
