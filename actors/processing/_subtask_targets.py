@@ -47,7 +47,7 @@ def assigned_target(
 
 
 def end_of_dry_run(run: Run, response: HostResponse, observation: Observation) -> str:
-    """Return the reason why a dry run ends at an assignment, or empty.
+    """Return why an assignment ends a dry run, or empty.
 
     A target is not there if the action that makes it was not executed.
     """
