@@ -7,12 +7,13 @@ the others are for all agents.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from callboard.messages import AgentStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pydantic import JsonValue
 
@@ -55,6 +56,9 @@ def act(
     if not tool.strip():
         msg = "act() needs the name of a tool"
         raise ValueError(msg)
+    if not isinstance(arguments, Mapping | None):
+        msg = f"act({tool!r}): pass arguments by name, or as a mapping, not as {type(arguments).__name__}"
+        raise TypeError(msg)
     twice = sorted({*(arguments or {})} & {*more})
     if twice:
         msg = f"act({tool!r}) got {', '.join(twice)} twice"

@@ -121,8 +121,11 @@ class Supervisor:
         if settings is None or isinstance(settings, str | Path):
             settings = Settings.load(settings, kinds=[spec.name for spec in agents])
         if not isinstance(settings, Settings):
-            hint = "Settings.load(**sections)" if isinstance(settings, dict) else "Supervisor.start('callboard.yaml')"
-            msg = f"settings must be a file's path, Settings or None, not of the type {type(settings).__name__}: {hint}"
+            is_class, which = settings is Settings, f"of the type {type(settings).__name__}"
+            which = "the class Settings" if is_class else which
+            has_sections = is_class or isinstance(settings, dict)
+            hint = "Settings.load(**sections)" if has_sections else "Supervisor.start('callboard.yaml')"
+            msg = f"settings must be a file's path, Settings or None, not {which}: {hint}"
             raise TypeError(msg)
         return cls(Assembly(settings, models, servers, agents, checks, clock, engine))
 
@@ -458,6 +461,9 @@ class Supervisor:
             True
             >>> end()
         """
+        if not callable(callback):
+            msg = f"subscribe takes a function that gets each event, not {type(callback).__name__}"
+            raise TypeError(msg)
         if self._leftovers is not None:
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from callboard.config._section import Section, Span
+from callboard.config._section import NamedPath, Section, Span
 from callboard.network import EVERY_HOST, HostRule
 
 
@@ -62,7 +62,7 @@ class BrowserSettings(Section):
     unless `cdp_hosts` names its host."""
     cdp_hosts: tuple[str, ...] = ()
     """Hosts other than this machine that `cdp_url` may name. A program that controls the port controls the browser."""
-    profile: Literal["shared"] | Path | None = None
+    profile: Literal["shared"] | NamedPath | None = None
     """A folder with a profile, whose logins all tasks have, and in which they take turns. `shared`: the profile of the
     browser at `cdp_url`, with its open tabs. None: each conversation has an empty profile of its own."""
     sandbox: bool = True
@@ -78,7 +78,7 @@ class BrowserSettings(Section):
     grace: Span = 60.0
     """The time that the browser and its tabs survive a killed program, so that the next one can take them over. Tabs
     opened by a task are closed after the same time, from the end of their conversation's last task."""
-    workspace: Path | None = None
+    workspace: NamedPath | None = None
     """The folder from which files may be uploaded. None: that of the documents surface; without one, none."""
 
     @property

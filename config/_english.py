@@ -248,7 +248,7 @@ ENGLISH: Mapping[str, str | tuple[str, ...]] = MappingProxyType(
         "status_failure": "failure",
         "status_skipped": "skipped",
         "status_none": "none",
-        "status_dry_run": "dry_run",
+        "status_dry_run": "planned",
         "verdict_allow": "allow",
         "verdict_approve": "approve",
         "verdict_deny": "deny",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from callboard.config._section import Section
+from callboard.config._section import NamedPath, Section
 from callboard.messages import ANY_MACHINE, Budget, LabelText, MachineName, TaskLimits
 
 _SHARED = "shared:"
@@ -130,12 +129,12 @@ class FleetSettings(Section):
     None: no fleet."""
     name: Annotated[MachineName, AfterValidator(_as_name)] | None = None
     """The name of this machine, which no other machine of the fleet may have. None: its host name."""
-    credentials: Path | None = None
+    credentials: NamedPath | None = None
     """A file with this machine's credentials for the server, as `nsc` writes them, or with the seed of its key."""
     monitor: Annotated[str, AfterValidator(_as_monitor)] | None = None
     """The server's monitoring address, such as `http://127.0.0.1:8222`: on this machine, or on the host of `url`.
     `callboard fleet` reads there whether the server writes to its disk before it confirms."""
-    ca: Path | None = None
+    ca: NamedPath | None = None
     """A file with the certificates that the server's is checked with; None: the system's."""
     labels: dict[LabelText, LabelText] = Field(default_factory=dict)
     """Labels of this machine, such as `site: berlin`: tasks for targets of any machine may need some of them. For each

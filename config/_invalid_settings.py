@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_origin
 
 from pydantic import BaseModel
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 from callboard.messages import SettingsError, did_you_mean, keys_of, plain_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from pydantic import ValidationError
@@ -32,7 +33,7 @@ def explain(error: ValidationError, where: str, changes: Mapping[str, Any], mode
     """
     by_source: dict[str, list[Any]] = {}
     for problem in error.errors():
-        source = where if problem["loc"] and problem["loc"][0] in changes else _source(where, problem["loc"], model)
+        source = where if _is_in(changes, problem["loc"]) else _source(where, problem["loc"], model)
         loc = [shown_name(part) for part in problem["loc"]]
         by_source.setdefault(source, []).append({**problem, "loc": loc})
     return "\n".join(
@@ -40,6 +41,20 @@ def explain(error: ValidationError, where: str, changes: Mapping[str, Any], mode
         for source, problems in by_source.items()
         for line in plain_problems(problems, lambda loc: _known_keys(loc[:-1], model))
     )
+
+
+def _is_in(changes: object, path: Sequence[object]) -> bool:
+    """Return whether arguments set the value at a place.
+
+    Other parts of its section may come from elsewhere.
+    """
+    for part in path:
+        if not isinstance(changes, Mapping):
+            return True
+        if part not in changes:
+            return False
+        changes = changes[part]
+    return True
 
 
 def unknown_key(where: str, path: tuple[str, str], model: type[BaseSettings], further: Collection[str] = ()) -> str:

@@ -25,7 +25,7 @@ from callboard.config._log_writer import AT_ONCE, LogWriter
 from callboard.messages import Event, EventName, Fact, phases_of, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
@@ -195,7 +195,15 @@ def log_line(
     import structlog
 
     console = structlog.dev.ConsoleRenderer(colors=colors, event_key="event")
-    return _renderer(lambda fields: f"{console(None, '', _tame(fields))}\n", redactor)
+    return _renderer(lambda fields: f"{console(None, '', _tame(dict(_not_empty(fields))))}\n", redactor)
+
+
+def _not_empty(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that are not empty.
+
+    An empty text, list or mapping tells people nothing; 0 and false do.
+    """
+    yield from ((name, value) for name, value in fields.items() if value or isinstance(value, int | float))
 
 
 class LabelledEvent(msgspec.Struct, frozen=True):
@@ -213,7 +221,7 @@ class _Message:
         self._fields = fields
 
     def __str__(self) -> str:
-        fields = ((name, value) for name, value in self._fields.items() if name not in {"timestamp", "schema"})
+        fields = ((name, value) for name, value in _not_empty(self._fields) if name not in {"timestamp", "schema"})
         texts = (f"{name}={value if isinstance(value, str) else to_json(value).decode()}" for name, value in fields)
         return " ".join([self._name, *texts])
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
 from callboard.config._fleet_settings import is_loopback
-from callboard.config._section import Section, Span
+from callboard.config._section import NamedPath, Section, Span
 
 _ADDRESS = r"[^@\s<>\",;:()\\]+@[^@\s<>\",;:()\\]+"
 Sender = Annotated[str, StringConstraints(pattern=rf"^(?:{_ADDRESS}|[^\r\n<>,;\"]*<{_ADDRESS}>)$", max_length=300)]
@@ -79,7 +78,7 @@ class MailSettings(Section):
     """The server that sends mail. None: nothing can be sent."""
     imap: ImapSettings | None = None
     """The server that keeps mail. None: nothing can be read."""
-    ca: Path | None = None
+    ca: NamedPath | None = None
     """A file with the certificates of the authorities that are trusted. None: those of the system."""
     timeout: Span = 30.0
     """The longest that a server may take to answer, in seconds."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from callboard.messages import Span, TermSection
 
-__all__ = ["HttpAddress", "Section", "Span"]
+__all__ = ["HttpAddress", "NamedPath", "Section", "Span"]
+
+_T = TypeVar("_T")
 
 
 def _address(url: str) -> str:
@@ -30,6 +33,18 @@ def _address(url: str) -> str:
 
 HttpAddress = Annotated[str, AfterValidator(_address)]
 """The address of a server, by HTTP."""
+
+
+def _named(path: _T) -> _T:
+    """Refuse an empty path, which would be the folder of the settings."""
+    if path == "":
+        msg = "is empty: name a path, or leave the setting out"
+        raise ValueError(msg)
+    return path
+
+
+NamedPath = Annotated[Path, BeforeValidator(_named)]
+"""The path of a file or folder."""
 
 
 class Section(TermSection):

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, SecretStr, field_seriali
 
 from callboard.config._plugin_options import Options
 from callboard.config._secrets_in_urls import in_arguments, in_url, masked
-from callboard.config._section import Section, Span
+from callboard.config._section import NamedPath, Section, Span
 from callboard.messages import AgentKind, Effect, Hazard, KindName, Seconds
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Models(Section):
     """The LinuxAgents' model."""
     operator: str | None = None
     """The operators' model; it has to support pictures."""
-    record: Path | None = None
+    record: NamedPath | None = None
     """A file to which every model call is appended: a fingerprint and a summary of the request, and the answer.
     `recorded:FILE` plays it back."""
 
@@ -82,17 +82,17 @@ class Prompts(Section):
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Path | None] = Field(init=False)
+    __pydantic_extra__: dict[str, NamedPath | None] = Field(init=False)
 
-    host: Path | None = None
+    host: NamedPath | None = None
     """The HostAgents' prompt."""
-    app: Path | None = None
+    app: NamedPath | None = None
     """The AppAgents' prompt."""
-    mobile: Path | None = None
+    mobile: NamedPath | None = None
     """The MobileAgents' prompt."""
-    linux: Path | None = None
+    linux: NamedPath | None = None
     """The LinuxAgents' prompt."""
-    operator: Path | None = None
+    operator: NamedPath | None = None
     """The operators' prompt."""
 
     def of(self, kind: str) -> Path | None:
@@ -109,7 +109,7 @@ class Prompts(Section):
 class Documents(Section):
     """The documents surface: a folder of Word, Excel, PowerPoint and other files."""
 
-    workspace: Path | None = None
+    workspace: NamedPath | None = None
     """The folder. Nothing outside of it is ever read or written. None: no documents."""
     max_bytes: int = Field(default=50_000_000, ge=1)
     """The largest document that is opened, in bytes."""
@@ -142,7 +142,7 @@ class Desktop(Section):
     grace: Span = 60.0
     """The time that a private desktop and its windows survive a killed program, so that the next one can take them
     over. Windows opened by a task are closed after the same time, from the end of their conversation's last task."""
-    folder: Path | None = None
+    folder: NamedPath | None = None
     """The working directory of applications. None: that of the program."""
     applications: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Further applications: a command by name, in which `%f` stands for a file to open."""
@@ -161,7 +161,7 @@ class Android(Section):
     devices: Literal["all"] | tuple[DeviceSerial, ...] | None = None
     """The serials of the devices that may be used, as `adb devices` lists them. A serial with a port is connected to
     over the network: `192.168.1.7:5555`. `all`: those that the adb server knows. None: no devices."""
-    adb: Path | None = None
+    adb: NamedPath | None = None
     """The program adb. None: the one in `ANDROID_HOME`, or on the path."""
     port: int = Field(default=5037, ge=1, le=65_535)
     """The port of the adb server on this machine. A server is started there if none runs."""
@@ -175,14 +175,14 @@ class Android(Section):
 class ShellSettings(Section):
     """One shell, for LinuxAgents."""
 
-    cwd: Path
+    cwd: NamedPath
     """Its workspace: the folder where it starts, and that its commands may change. On a remote machine, relative to the
     user's home there."""
     ssh: str | None = Field(default=None, pattern=r"^[^@\s:/-][^@\s:/]*@[^@\s:/-][^@\s:/]*(:\d{1,5})?$")
     """Its remote machine, as `user@host` or `user@host:port`. None: this machine."""
-    known_hosts: Path = Path("~/.ssh/known_hosts")
+    known_hosts: NamedPath = Path("~/.ssh/known_hosts")
     """The file with the keys of known machines. Others are refused."""
-    key: Path | None = None
+    key: NamedPath | None = None
     """The file with the private key for the remote machine. None: those in `~/.ssh`, and of the SSH agent."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
     """The environment of its commands, in addition to a fixed path and language; never shown. They inherit nothing from
@@ -246,7 +246,7 @@ class McpServer(Section):
     """Its arguments; those that look like keys or passwords are never shown."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
     """Variables added to its environment; never shown."""
-    cwd: Path | None = None
+    cwd: NamedPath | None = None
     """The folder it starts in."""
     url: str | None = None
     """Its address, for streamable HTTP; its user, password and query are never shown."""
@@ -351,7 +351,7 @@ class SurfacePlugin(Section):
 class LogSettings(Section):
     """The log's destinations, levels and sizes."""
 
-    file: Path | None = None
+    file: NamedPath | None = None
     """A file with one JSON object a line; none by default. It is reopened after another program has moved it."""
     max_bytes: int | None = Field(default=50_000_000, ge=1000)
     """The size in bytes at which the file is rotated; none: it is never rotated."""
@@ -389,7 +389,7 @@ class JournalSettings(Section):
     It survives the process.
     """
 
-    path: Path | None = None
+    path: NamedPath | None = None
     """The file; its pictures, and the versions of files from before a task changed them, are in folders next to it.
     None: nothing survives the process."""
     durability: Literal["full", "process"] = "full"

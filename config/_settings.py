@@ -84,10 +84,10 @@ class _Environment(EnvSettingsSource):
             if section is None or field is not section:
                 raise  # a part of a section, which may be a plain text
             name = f"{self.env_prefix}{field_name}".upper()
-            msg = (
-                f"the environment: {name}: is not valid JSON: write a section as JSON, or set its keys one by one, "
-                f"as in {name}{self.env_nested_delimiter}KEY"
-            )
+            how = 'write a list as JSON, as in ["one", "two"]'
+            if is_mapping(field_name, self.settings_cls):
+                how = f"write a section as JSON, or set its keys one by one, as in {name}{self.env_nested_delimiter}KEY"
+            msg = f"the environment: {name}: is not valid JSON: {how}"
             raise SettingsError(msg) from error
 
     def explode_env_vars(self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]) -> dict[str, Any]:

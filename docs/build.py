@@ -9,6 +9,7 @@ installs them once, into the cache. Links, anchors, and the pages' distance from
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -112,15 +113,28 @@ def stage(folder: Path, version: str) -> None:
         shutil.copy(package / file, vendored / "index.js")
     settings = (DOCS / "zensical.toml").read_text(encoding="utf-8")
     (folder / "zensical.toml").write_text(settings + (VERSION_MENU if version else ""), encoding="utf-8")
-    source = folder / "source" / "callboard"
-    source.mkdir(parents=True)
-    for path in (*ROOT.glob("*.py"), *(ROOT / name for name in top_packages())):
-        (source / path.name).symlink_to(path)
+    for package in public_packages():
+        place = Path(*package.split(".")[1:])
+        source = folder / "source" / "callboard" / place
+        source.mkdir(parents=True, exist_ok=True)
+        for path in (ROOT / place).glob("*.py"):
+            (source / path.name).symlink_to(path)
 
 
-def top_packages() -> set[str]:
-    """Return the folders of the package at the root of the repository."""
-    return {name.split(".")[1] for name in PROJECT["tool"]["setuptools"]["packages"] if "." in name}
+def public_packages() -> set[str]:
+    """Return the packages that define the public API, and those around them.
+
+    griffe reads each module that it finds; the others take as long as the rest of the reference.
+    """
+    packages: set[str] = set()
+    for part, names in generate.API.items():
+        public = importlib.import_module("callboard" if part == "callboard" else f"callboard.{part}")
+        packages.add(str(public.__package__))
+        for value in (getattr(public, name) for name in names):
+            modules = [getattr(base, "__module__", "") for base in getattr(value, "__mro__", (value,))]
+            packages |= {module.rpartition(".")[0] for module in modules if module.startswith("callboard.")}
+    split = [package.split(".") for package in packages]
+    return {".".join(parts[:count]) for parts in split for count in range(1, len(parts) + 1)}
 
 
 def add_version(out: Path, version: str) -> None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+from lxml import etree, html
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,28 +16,27 @@ if TYPE_CHECKING:
 MOST_CLICKS = 2
 """The most clicks from the start page to any page."""
 _RESOURCES = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href", "object": "data"}
+_NONE = "data-none"
+"""An attribute that no element has."""
 _NO_RESOURCE = {"canonical", "next", "prev", "alternate"}
 
 
-class _Page(HTMLParser):
+class _Page:
     """The ids, links and resources of a page."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.resources: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect the addresses of an element."""
-        values = {name: value or "" for name, value in attrs}
-        self.ids |= {values[name] for name in ("id", "name") if name in values}
-        if tag == "a" and "href" in values:
-            self.links.append(values["href"])
-        address = values.get(_RESOURCES.get(tag, ""), "")
-        if address and values.get("rel") not in _NO_RESOURCE:
-            self.resources.append(address)
+        root = html.document_fromstring(text) if text.strip() else ()
+        for element in root.iter(etree.Element) if len(root) else ():
+            values = element.attrib
+            self.ids |= {values[name] for name in ("id", "name") if name in values}
+            if element.tag == "a" and "href" in values:
+                self.links.append(values["href"])
+            address = values.get(_RESOURCES.get(element.tag, _NONE), "")
+            if address and values.get("rel") not in _NO_RESOURCE:
+                self.resources.append(address)
 
 
 @dataclass
@@ -77,7 +78,11 @@ def _is_external(address: str) -> bool:
 
 
 def _target(page: Path, site: Path, address: str) -> Path:
-    path = unquote(urlsplit(address).path)
+    return _file(page, site, unquote(urlsplit(address).path))
+
+
+@functools.lru_cache(maxsize=100_000)
+def _file(page: Path, site: Path, path: str) -> Path:
     target = page if not path else (site / path.lstrip("/") if path.startswith("/") else page.parent / path).resolve()
     return target / "index.html" if target.is_dir() else target
 

@@ -181,6 +181,7 @@ from callboard.messages._step import (
     StepFailure,
     StepRecord,
     paired,
+    tool_of_absent_target,
 )
 from callboard.messages._step_records import (
     FOLDER_MARK,
@@ -447,6 +448,7 @@ __all__ = [
     "shown",
     "steps_of",
     "subtask_ended",
+    "tool_of_absent_target",
     "visible",
     "with_phases",
     "with_results",

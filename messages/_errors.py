@@ -305,7 +305,8 @@ class OutOfBudgetError(CallboardError):
         self.node = node
         self.kind = kind
         self.limit = limit
-        super().__init__(f"{node} has used its {limit:g} {kind.replace('_', ' ')}{f' ({why})' if why else ''}")
+        words = (kind.removesuffix("s") if limit == 1 else kind).replace("_", " ")
+        super().__init__(f"{node} has used its {limit:g} {words}{f' ({why})' if why else ''}")
 
 
 class StepTimeoutError(CallboardError):
@@ -347,10 +348,10 @@ class LeaseVoidError(CallboardError):
 
 
 _FAILED = {
-    "data_collection": "nothing could be seen",
-    "llm_interaction": "there is no decision",
-    "action_execution": "what was decided could not be done",
-    "memory_update": "the step could not be kept",
+    "data_collection": "the target could not be observed",
+    "llm_interaction": "the model gave no usable answer",
+    "action_execution": "the actions could not be run",
+    "memory_update": "the step could not be recorded",
 }
 """The description of a phase's failure, by the phase's name."""
 

@@ -21,6 +21,8 @@ from callboard.messages._task_judge import JudgeResult
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from callboard.messages._subtask_result import SubtaskResult
+
 
 class Phase(Term):
     """The four phases of a step, in order."""
@@ -182,6 +184,24 @@ class StepRecord(Value):
     def incomplete(self) -> bool:
         """True if an action of this step failed, or was not run."""
         return not _NOT_DONE.isdisjoint(map(_status_of, self.results))
+
+
+def tool_of_absent_target(records: Iterable[StepRecord], subtasks: Iterable[SubtaskResult], name: str) -> str:
+    """Return the tool that would have made a target, or empty.
+
+    A dry run did not execute the call, whose arguments name the target.
+
+    Args:
+        records: The HostAgent's steps.
+        subtasks: The results of its subtasks.
+        name: The target, as an answer names it.
+    """
+    calls = [call for record in records for call in record.calls]
+    planned = [
+        (result.tool, action.arguments) for action, result in calls if result.status is ResultStatus.DRY_RUN and action
+    ]
+    planned += [(action.tool, action.arguments) for done in subtasks for action in done.would_do]
+    return next((tool for tool, arguments in planned if name in arguments.values()), "")
 
 
 class Step(Message):

@@ -32,6 +32,7 @@ from callboard.messages import (
     ControlRef,
     InvalidAnswerError,
     as_json,
+    form_of,
     maker,
 )
 from callboard.models import _examples
@@ -343,7 +344,7 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
     """
     content = parsed(content)
     if not isinstance(content, dict):
-        msg = f"the answer must be one JSON object, not a {type(content).__name__}"
+        msg = f"the answer must be one JSON object, and is {form_of(content)}"
         raise InvalidAnswerError(msg)
     inside = _decisions(tuple(content))
     try:
@@ -362,8 +363,7 @@ def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
     The flat form is valid, too.
     """
     if not isinstance(content[inside], dict):
-        type_name = type(content[inside]).__name__
-        msg = f"Decision: must be one JSON object with the Status in it, not a {type_name}"
+        msg = f"Decision: must be one JSON object with the Status in it, and is {form_of(content[inside])}"
         raise InvalidAnswerError(msg)
     beside = {key: value for key, value in content.items() if key != inside}
     twice = beside.keys() & content[inside].keys()

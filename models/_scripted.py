@@ -127,13 +127,17 @@ def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _failure(request: ModelRequest) -> str:
-    """Describe the failure in the step before; empty without one.
+    """Describe the likely cause of a missing value; empty without one.
 
-    It is a likely cause of a missing value.
+    It is a failure in the step before, or an action that a dry run did not execute.
     """
-    results = (result for record in request.memory[-1:] for result in record.results)
-    failed = (result for result in results if result.status is ResultStatus.FAILURE)
-    return next((f"; before, {result.tool} failed: {result.error}" for result in failed), "")
+    for record in request.memory[-1:]:
+        for result in record.results:
+            if result.status is ResultStatus.FAILURE:
+                return f"; before, {result.tool} failed: {result.error}"
+    results = [result for record in reversed(request.memory) for result in record.results]
+    dry = (result.tool for result in results if result.status is ResultStatus.DRY_RUN)
+    return next((f"; {tool} has no value, because a dry run does not execute it" for tool in dry), "")
 
 
 def _visible(request: ModelRequest) -> dict[str, Any]:

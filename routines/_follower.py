@@ -21,6 +21,7 @@ from callboard.messages import (
     agent_kind,
     changed_fact,
     number_of,
+    tool_of_absent_target,
 )
 from callboard.models import ModelAnswer, resolve
 from callboard.routines._control_guard import held_controls
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         RoutineAction,
         RoutineLoop,
         RoutineSubtask,
+        StepRecord,
         SubtaskResult,
     )
     from callboard.models import ModelRequest
@@ -123,7 +125,7 @@ class RoutineFollower:
 
         It may do later steps in its own way.
         """
-        records = request.memory[len(request.memory) - request.step + 1 :]
+        records = _own_records(request)
         if records and not records[-1].decision.routine_step:
             return None
         return RoutineProgress(records, request.replies)
@@ -243,13 +245,16 @@ class RoutineFollower:
             raise LeftError(number, "the results of earlier steps", str(error.args[0])) from error
 
     def _assignments(self, request: ModelRequest, placed: PlacedStep, tree: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the part of a HostAgent's answer that hands over subtasks."""
+        """Return the part of a HostAgent's answer that hands over subtasks.
+
+        A target that a dry run did not make is named, too: the run ends there.
+        """
         subtasks = []
         for part in placed.step.assign:
             subtask = self.routine.subtasks[part.subtask - 1]
             target = resolve(subtask.target, tree)
             offered = [each.id for each in request.observation.targets if agent_kind(each.address) == subtask.kind]
-            if target not in offered:
+            if target not in offered and not tool_of_absent_target(_own_records(request), (), target):
                 there = ", ".join(offered[:_MOST_TARGETS]) or "none"
                 raise LeftError(placed.number, f"the {subtask.kind} target {target!r}", there)
             words = {"Current Sub-Task": resolve(subtask.request, self.parameters), "ControlText": target}
@@ -282,6 +287,10 @@ def _passed_over(request: ModelRequest, progress: RoutineProgress) -> bool:
     """Return whether a dry run left out earlier actions."""
     results = (result for record in progress.records for result in record.results)
     return bool(request.subtasks) or any(result.status is ResultStatus.DRY_RUN for result in results)
+
+
+def _own_records(request: ModelRequest) -> Sequence[StepRecord]:
+    return request.memory[len(request.memory) - request.step + 1 :]
 
 
 def _check_look(placed: PlacedStep, progress: RoutineProgress, request: ModelRequest) -> None:

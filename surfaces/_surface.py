@@ -126,6 +126,9 @@ def tool(
         >>> "now" in [entry.name for entry in Clock().tools()]
         True
     """
+    if not isinstance(effect, Effect):
+        msg = f"tool: effect is one of {', '.join(f'Effect.{each.name}' for each in Effect)}, not {effect!r}"
+        raise TypeError(msg)
     kinds, hazardous = frozenset(controls), frozenset(hazards)
     mark = _Mark(type, effect, frozenset(agents), frozenset(roots), hazardous, kinds, offered, seconds, takes_disabled)
 

@@ -283,7 +283,7 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0912 - one match, a case 
         case EventName.STATE_CHANGED if data["source"] not in {"", data["target"]}:
             return _moved(str(data["source"]), str(data["target"]))
         case EventName.COMMAND_ENDED:
-            status, error = str(data["status"]), str(data["error"] or "")
+            status, error = str(data["status"]).replace("_", " "), str(data["error"] or "")
             return f"{data['tool']}: {error if error.startswith(status) else ', '.join(filter(None, (status, error)))}"
         case EventName.MODEL_REPAIRED:
             return f"its model's answer was sent back: {data['reason']}"

@@ -127,8 +127,8 @@ def run(
         typer.Argument(
             metavar="FOLDER | TASK.yaml | REQUEST DOCUMENT... | NAME.routine.yaml DOCUMENT...",
             show_default=False,
-            help="A folder as in examples/, a task file, a request in quotes and the documents to work on, or a "
-            "routine and its documents.",
+            help="A folder as `callboard init` writes it, a task file, a request in quotes and the documents to work "
+            "on, or a routine and its documents.",
         ),
     ],
     *,
@@ -621,7 +621,7 @@ def _recording(file: Path | None) -> dict[str, Any]:
 
 @policy_app.command("check")
 def check(
-    path: Annotated[Path, typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/.")],
+    path: Annotated[Path, typer.Argument(callback=existing_path, show_default=False, help="A folder to run.")],
     *,
     model: Model = None,
     as_json: AsJson = False,
@@ -635,7 +635,7 @@ def check(
     people, shells that are not isolated, and workspaces outside the folder.
     """
     if path.is_file():
-        fail(f"a trial run needs a folder that it can copy, as in examples/; {path} is a file")
+        fail(f"a trial run needs a folder that it can copy, as `callboard init` writes it; {path} is a file")
     with mistakes(), tempfile.TemporaryDirectory() as folder:
         quiet = {
             "log": {"stream": "off", "file": None},

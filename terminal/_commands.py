@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import sys
 import traceback
@@ -62,7 +63,7 @@ class Commands(TyperGroup):
             named = f"{parameter.opts[0]}: " if message and parameter is not None else ""
             help_hint = f"; see {context.command_path} --help" if context is not None else ""
             message = message or error.format_message().rstrip(".").replace(". Choose from:\n", ": one of ")
-            message = " ".join(message.split())
+            message = _EXTRA_ARGUMENTS.sub(r"too many arguments: \1", " ".join(message.split()))
             try:
                 fail(f"{named}{message}{help_hint}", USAGE)
             except typer.Exit as leaving:
@@ -80,6 +81,9 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+_EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.+)\)")
+
+
 def existing_path(path: Path | None) -> Path | None:
     """Parse an existing path whose name can be printed and encoded."""
     if path is None:
@@ -91,6 +95,13 @@ def existing_path(path: Path | None) -> Path | None:
     if not os.path.lexists(path):
         fail(f"{path}: there is no such file or folder")
     return path
+
+
+def task_name(value: str) -> str:
+    """Parse the name of a task, which is no path."""
+    if "/" in value and os.path.lexists(value):
+        fail(f"{value}: is a path, not a task: name the task before it, as in: TASK {shlex.quote(value)}")
+    return value
 
 
 EXIT_CODES = {

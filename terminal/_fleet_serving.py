@@ -14,7 +14,7 @@ from callboard.history import numbered, plain
 from callboard.messages import EventName, Outcome, agent_kind
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import EXIT_CODES, fail, warn
-from callboard.terminal._journals import journal_in, settings_at
+from callboard.terminal._journals import journal_in, settings_at, unset
 from callboard.terminal._people import Attendance, TerminalPeople
 from callboard.terminal._takeover import left_in
 from callboard.terminal._task_session import STOP_SECONDS, Interrupts
@@ -104,7 +104,7 @@ def fleet_settings(path: Path | None, changes: dict[str, Any] | None = None) -> 
     file = settings_at(path)
     settings = Settings.load(file, **(changes or {}))
     if settings.fleet.url is None:
-        fail(f"{file or 'the environment'}: fleet.url is not set: it names the server that all machines connect to")
+        fail(f"{unset('fleet.url', file)}; it is the address of the server that all machines connect to")
     return settings
 
 
@@ -116,10 +116,8 @@ def serve_fleet(console: Console, path: Path | None, changes: dict[str, Any]) ->
     settings = fleet_settings(path, changes)
     journal = journal_in(settings)
     if journal is None:
-        file = settings_at(path) or "the environment"
-        fail(
-            f"{file}: journal.path is not set: work of other machines must survive a restart; set it, or say --journal"
-        )
+        missing = unset("journal.path", settings_at(path))
+        fail(f"{missing}, or say --journal; work of other machines must survive a restart")
     unfinished = len(left_in(journal))
     with ServeSignals() as signals, Supervisor.start(settings) as supervisor:
         warn(supervisor.warnings)

@@ -64,6 +64,22 @@ def settings_at(path: Path | None) -> Path | None:
     return path / SETTINGS_FILE if path.is_dir() else path
 
 
+def unset(name: str, file: Path | None) -> str:
+    """Say that a setting is missing, and how to set it.
+
+    Args:
+        name: The setting, such as ``journal.path``.
+        file: The settings' file; None if there is none.
+    """
+    variable = f"CALLBOARD_{name.upper().replace('.', '__')}"
+    if file is None:
+        return (
+            f"{name} is not set, and this folder has no {SETTINGS_FILE}: set the variable {variable}, "
+            "or name a settings file or its folder"
+        )
+    return f"{file}: {name} is not set: add it there, or set the variable {variable}"
+
+
 def journal_at(path: Path | None) -> Path:
     """Find a journal: the file itself, or the one named by settings.
 
@@ -72,6 +88,8 @@ def journal_at(path: Path | None) -> Path:
     if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
         return path
     file = settings_at(path)
+    if path is not None and path.is_dir() and file is not None and not file.is_file():
+        fail(f"{path}: has no {SETTINGS_FILE} that names a journal: name a run's folder{_latest_run()}")
     return journal_of(Settings.load(file), file)
 
 
@@ -80,10 +98,10 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
     if settings.journal.path is None and file is None:
         fail(
             f"no journal is named, and this folder has no {SETTINGS_FILE} that names one: "
-            f"name a run's folder{_latest_run()}, or a settings file or a journal"
+            f"name a run's folder{_latest_run()}, or a settings file or a journal, or set CALLBOARD_JOURNAL__PATH"
         )
     if settings.journal.path is None:
-        fail(f"{file}: journal.path is not set, so there is no journal")
+        fail(f"{unset('journal.path', file)}; without it there is no journal")
     journal = settings.path(settings.journal.path)
     of_run = file is not None and Path(RUNS).resolve() in file.resolve().parents
     if not (journal.exists() or of_run) and (latest := _latest_run()):

@@ -17,7 +17,7 @@ from callboard.supervisor import Supervisor
 from callboard.terminal._commands import fail, warn
 from callboard.terminal._console_command import console_beside
 from callboard.terminal._fleet_serving import ServingPeople
-from callboard.terminal._journals import journal_in, settings_at
+from callboard.terminal._journals import journal_in, settings_at, unset
 from callboard.terminal._takeover import left_in
 from callboard.terminal._task_session import Interrupts
 
@@ -49,8 +49,7 @@ def mcp_settings(path: Path | None, changes: dict[str, Any]) -> Settings:
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     if journal_in(settings) is None:
-        named = file or "the environment"
-        fail(f"{named}: journal.path is not set: tasks of callers must survive a restart; set it, or say --journal")
+        fail(f"{unset('journal.path', file)}, or say --journal; tasks of callers must survive a restart")
     return settings
 
 

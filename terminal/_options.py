@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import callboard.terminal as parts
-from callboard.terminal._commands import existing_path
+from callboard.terminal._commands import existing_path, task_name
 
 
 def _task_ids(incomplete: str) -> list[str]:
@@ -96,7 +96,12 @@ SettingsPlace = Annotated[
 ]
 TaskId = Annotated[
     str,
-    typer.Argument(show_default=False, help="A task's id, its first characters, or its key.", autocompletion=_task_ids),
+    typer.Argument(
+        callback=task_name,
+        show_default=False,
+        help="A task's id, its first characters, or its key.",
+        autocompletion=_task_ids,
+    ),
 ]
 Journal = Annotated[
     Path | None,

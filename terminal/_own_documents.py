@@ -20,6 +20,7 @@ from callboard.surfaces.documents import advice_on
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES
 from callboard.terminal._place import TASK_FILE, check_files, named, new_place
+from callboard.terminal._project import demo_names
 from callboard.terminal._routine_run import is_routine
 from callboard.terminal._takeover import known_ids
 
@@ -138,6 +139,8 @@ def _check_request(text: str, document_names: set[str], *, alone: bool) -> None:
     with contextlib.suppress(OSError, ValueError):  # there is no such folder, or no path can be so long
         names += [neighbour.name for neighbour in path.parent.iterdir()]
     hint = did_you_mean(path.name, names, show=lambda near: repr(str(path.with_name(near))), cutoff=0.8)
+    if path.parts[:1] == ("examples",) and path.name in demo_names():
+        hint = f"; run the installed example: callboard demo {path.name}"
     if hint or _LIKE_A_PATH.fullmatch(text.strip()) or (alone and _LIKE_A_NAME.fullmatch(text.strip())):
         fail(f"{text}: there is no such file or folder{hint}")
 

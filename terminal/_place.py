@@ -72,7 +72,7 @@ def _on_copy(
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
         if not (path / file).is_file():
-            fail(f"{path}: has no {file}: a folder to run holds its {what} there, as those in examples/ do")
+            fail(f"{path}: has no {file}: a folder to run holds its {what} there, as one that `callboard init` writes")
     _check_names(path)
     original = Settings.load(path / SETTINGS_FILE, **changes)
     named_models(original)
@@ -138,7 +138,9 @@ def _check_model(path: Path, task: Task, settings: Settings) -> None:
         return  # it needs a model only once a guard does not hold
     works_elsewhere = settings.fleet.url is not None and task.target is not None
     if not works_elsewhere and task.model is None and not any(settings.models.model_dump(exclude={"record"}).values()):
-        fail(f"{path}: no model is named: add --model NAME, or settings that name one; see: callboard docs models")
+        beside = path.with_name(SETTINGS_FILE)
+        how = f"--settings {shlex.quote(str(beside))}" if beside.is_file() else "settings that name one"
+        fail(f"{path}: no model is named: add --model NAME, or {how}; see: callboard docs models")
 
 
 def _check_names(folder: Path) -> None:
@@ -251,13 +253,23 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
         fail(str(error))
     if not isinstance(content, dict):
         fail(f"{file}: has no keys; a task needs at least: request: TEXT")
-    if not {"request", "plan", "routine"} & content.keys() and content.keys() & _SETTINGS:
-        fail(f"{file}: holds settings, not a task: give the folder that it is in, or a file that has a request")
+    if not {"request", "plan", "routine"} & content.keys():
+        _check_kind(file, content)
     try:
         task = Task.model_validate(content)
     except ValidationError as error:
         fail(problem_lines(file, error, Task))
     return task.model_copy(update={"model": None}) if (changes or {}).get("models", {}).keys() - {"record"} else task
+
+
+def _check_kind(file: Path, content: Mapping[Any, Any]) -> None:
+    """Refuse settings, an eval set or a script as a task."""
+    if "tasks" in content:
+        fail(f"{file}: is an eval set, not a task: {shlex.join(['callboard', 'eval', str(file)])}")
+    if content and all(isinstance(answers, list) for answers in content.values()):
+        fail(f"{file}: holds the answers of a script, not a task: give the folder that it is in")
+    if content.keys() & _SETTINGS:
+        fail(f"{file}: holds settings, not a task: give the folder that it is in, or a file that has a request")
 
 
 def named(task: Task, name: str, task_ids: Container[str]) -> Task:

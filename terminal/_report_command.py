@@ -43,6 +43,8 @@ def write_report(
     taken = f"{file}: already exists; give the report another name with --output, or delete the file"
     if os.path.lexists(file):
         fail(taken)
+    if not file.parent.is_dir():
+        fail(f"{file.parent}: there is no such folder; give the report another place with --output")
     text = _report(journal, full_id, markdown=markdown, picture_megabytes=picture_megabytes)
     with spare_file(file, text.encode(), 0o600) as spare:
         try:

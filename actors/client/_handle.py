@@ -137,6 +137,9 @@ class TaskHandle(Generic[OutputT]):
             >>> result.outcome.value, result.output
             ('finished', 4)
         """
+        if not isinstance(timeout, int | float | None):
+            msg = f"result: timeout is a number of seconds, or None, not of the type {type(timeout).__name__}"
+            raise TypeError(msg)
         if not self._done.done():
             refuse_own_thread("result")
         return self._typed(self._waited(timeout))
@@ -384,9 +387,8 @@ class TaskHandle(Generic[OutputT]):
             >>> handle.result().ok
             True
         """
-        self._client.settle(
-            ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember)
-        )
+        id_ = _id_of(request_id, "approve(request.id)")
+        self._client.settle(ApprovalAnswer(id=id_, task_id=self.task_id, approved=True, by=by, remember=remember))
 
     def reject(self, request_id: str, reason: str = "", *, by: str = "") -> None:
         """Reject held actions, which never run.
@@ -403,7 +405,8 @@ class TaskHandle(Generic[OutputT]):
             >>> handle.result().outcome.value
             'rejected'
         """
-        answer = ApprovalAnswer(id=request_id, task_id=self.task_id, approved=False, reason=reason, by=by)
+        id_ = _id_of(request_id, "reject(request.id)")
+        answer = ApprovalAnswer(id=id_, task_id=self.task_id, approved=False, reason=reason, by=by)
         self._client.settle(answer)
 
     def answer(self, request_id: str, *texts: str, by: str = "") -> None:
@@ -425,4 +428,17 @@ class TaskHandle(Generic[OutputT]):
             >>> handle.result().ok
             True
         """
-        self._client.settle(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))
+        id_ = _id_of(request_id, "answer(question.id, text)")
+        self._client.settle(Answer(id=id_, task_id=self.task_id, texts=texts, by=by))
+
+
+def _id_of(request_id: object, how: str) -> str:
+    """Return the id of a request.
+
+    Raises:
+        TypeError: If it is none, such as the request itself; the message has the call.
+    """
+    if not isinstance(request_id, str):
+        msg = f"pass the id of one request: handle.{how}; this is of the type {type(request_id).__name__}"
+        raise TypeError(msg)
+    return request_id

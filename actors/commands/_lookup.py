@@ -22,7 +22,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from callboard.actors.runtime import EventLoop, Lanes
     from callboard.messages import Seconds, Task
@@ -185,12 +185,25 @@ class TargetLookup:
                 listed: Any = answer.result(self._seconds)
                 if inspect.iscoroutine(listed):
                     listed = self._loop.submit(listed).result(self._seconds)
-                for target in listed:
+                for target in _checked(listed):
                     targets += Target.model_validate(target).offers(self._kinds, self._local)
             except Exception as error:  # third-party code boundary: a surface of the host program
                 down = TaskRefusedError(f"the targets of {surface.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error
         return tuple(targets), down
+
+
+def _checked(listed: Any) -> Iterator[Any]:
+    """Yield the targets that a surface of the host program lists.
+
+    Raises:
+        TypeError: If it gives anything else.
+    """
+    for target in (None,) if listed is None else listed:
+        if not isinstance(target, Target | dict):
+            msg = f"targets() must give Target objects, not {type(target).__name__}"
+            raise TypeError(msg)
+        yield target
 
 
 def _check_files(task: Task, files: Sequence[str], down: BaseException | None, no_target: Callable[[str], str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing._subtask_targets import assigned_target, planned_group
+from callboard.actors.processing._subtask_targets import assigned_target, end_of_dry_run, planned_group
 from callboard.config import REFERENCE
 from callboard.messages import (
     Action,
@@ -78,8 +78,12 @@ def decision_of(
     group: tuple[PlannedSubtask, ...] = ()
     if isinstance(response, HostResponse):
         _check_subtasks(response, status)
+    comment = response.comment
     if isinstance(response, HostResponse) and status == AgentStatus.ASSIGN:
-        if response.subtasks:
+        dry_end = end_of_dry_run(run, response, observation) if run.assign.dry_run else ""
+        if dry_end:
+            status, comment = (AgentStatus.FAIL if run.assign.output_schema else AgentStatus.FINISH).value, dry_end
+        elif response.subtasks:
             group = planned_group(run, response, observation)
         else:
             subtask = response.subtask or run.assign.request
@@ -90,7 +94,7 @@ def decision_of(
         status=status,
         observation=response.observation,
         thought=response.thought,
-        comment=response.comment,
+        comment=comment,
         plan=tuple(filter(str.strip, response.plan)),
         actions=tuple(actions),
         subtask=subtask,

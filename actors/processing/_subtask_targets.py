@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
 from callboard.actors.states import earlier_positions
-from callboard.messages import FailedSubtaskError, InvalidAnswerError, Outcome, PlannedSubtask, TargetKind
+from callboard.messages import (
+    FailedSubtaskError,
+    InvalidAnswerError,
+    Outcome,
+    PlannedSubtask,
+    TargetKind,
+    tool_of_absent_target,
+)
 from callboard.models import chosen, labelled
 
 if TYPE_CHECKING:
@@ -37,6 +44,19 @@ def assigned_target(
         raise InvalidAnswerError(str(error)) from error
     _check_retries(run, target, request)
     return target
+
+
+def end_of_dry_run(run: Run, response: HostResponse, observation: Observation) -> str:
+    """Return why an assignment ends a dry run, or empty.
+
+    A target is not there if the action that makes it was not executed.
+    """
+    for subtask in response.subtasks or (response,):
+        name = subtask.text or subtask.label
+        tool = name and tool_of_absent_target(run.records, run.subtasks, name)
+        if tool and _named(name, observation) is None:
+            return f"the dry run ends here: {name} is not there, because {tool} was not executed"
+    return ""
 
 
 def planned_group(run: Run, response: HostResponse, observation: Observation) -> tuple[PlannedSubtask, ...]:
@@ -103,12 +123,8 @@ def _planned(run: Run, response: SubtaskResponse, position: int, observation: Ob
 
 def _target(response: HostResponse | SubtaskResponse, observation: Observation) -> Target:
     targets = observation.targets
-    named = [
-        target
-        for wanted_name in (response.label, response.text)
-        if wanted_name
-        and (target := find_target(targets, wanted_name) or chosen(labelled(targets), wanted_name)) is not None
-    ]
+    names = (response.label, response.text)
+    named = [target for name in names if name and (target := _named(name, observation)) is not None]
     if named and named[0] != named[-1] and response.text != named[0].name:  # a name may be the id of another target
         msg = f"{response.label!r} and {response.text!r} are two targets; name the one that is meant"
         raise InvalidAnswerError(msg)
@@ -122,6 +138,10 @@ def _target(response: HostResponse | SubtaskResponse, observation: Observation) 
         else f"ASSIGN needs a target; there are: {target_names}"
     )
     raise InvalidAnswerError(msg)
+
+
+def _named(name: str, observation: Observation) -> Target | None:
+    return find_target(observation.targets, name) or chosen(labelled(observation.targets), name)
 
 
 def _check_retries(run: Run, target: Target, request: str) -> None:

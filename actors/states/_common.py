@@ -71,7 +71,8 @@ class WorkingState(AgentState):
             case None if run.due:
                 return self.after_approval(run)
             case None if run.steps >= run.limits.steps + run.usage.replayed <= run.decided:  # a routine ends by itself
-                reason = f"the limit of {run.limits.steps} steps was reached"
+                most = run.limits.steps
+                reason = f"the limit of {most} step{'s'[: most != 1]} was reached"
                 return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
             case _:
                 return None

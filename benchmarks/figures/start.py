@@ -64,7 +64,7 @@ FIRST_ACTION = "action"
 TITLES = {
     **{row: title for row, (title, _) in PROGRAMS.items()},
     **{row: f"`callboard {row}`" for row in COMMANDS},
-    FIRST_ACTION: "first action of `callboard run examples/sales_report`, by wall clock",
+    FIRST_ACTION: "first action of `callboard run` with the example, by wall clock",
 }
 """The rows, named for people."""
 

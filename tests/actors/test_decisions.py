@@ -174,7 +174,7 @@ def test_row_02_an_app_agents_error_ends_the_round_with_all_its_causes(start):
     assert host_moves(handle) == [("CONTINUE", "ASSIGN", "model"), ("ASSIGN", "FINISH", "system")]
     assert host.calls == 1
     assert [cause.exception for cause in result.causes] == ["", "PhaseError", "RuntimeError", "OSError"]
-    assert text_of(result.causes).endswith("there is no decision: no model | no model | the line is dead")
+    assert text_of(result.causes).endswith("the model gave no usable answer: no model | no model | the line is dead")
 
 
 # 3
@@ -580,12 +580,13 @@ def test_row_15_any_other_status_is_sent_back_with_the_reason(start):
     )
 
 
-def test_row_15_after_all_repairs_an_unusable_answer_is_an_error(start):
+@pytest.mark.parametrize(("repairs", "words"), [(1, "(after 1 repair)"), (2, "(after 2 repairs)")])
+def test_row_15_after_all_repairs_an_unusable_answer_is_an_error(start, repairs, words):
     app = FunctionModel(lambda _: {"Status": "ALMOST"})
-    handle = start(app=app, limits={"repairs": 2}).submit(lone())
+    handle = start(app=app, limits={"repairs": repairs}).submit(lone())
     result = handle.result(PATIENCE)
-    assert (result.outcome, app.calls) == (Outcome.ERROR, 3)
-    assert "(after 2 repairs)" in text_of(result.causes)
+    assert (result.outcome, app.calls) == (Outcome.ERROR, repairs + 1)
+    assert words in text_of(result.causes)
     assert app_moves(handle)[0] == ("CONTINUE", "ERROR", "system")
 
 

@@ -191,8 +191,9 @@ def test_events_below_the_level_are_not_written(name, level):
     assert len(written(event(name), level=level)) == important
 
 
-@given(st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4))
+@given(st.dictionaries(st.text(max_size=8).filter(lambda key: key != "phases"), JSON_VALUES, max_size=4))
 def test_an_event_is_one_line_and_its_data_come_back(data):
+    """The key `phases` is left out: it holds further events, with lines of their own."""
     (told,) = written(event(data=data))
     ours = {"event", "level", "timestamp", "schema", "seq"}
     hidden = {"task", "labels", "subtask", "agent", "state", "step", "phase", "duration"}
@@ -242,6 +243,20 @@ def test_pretty_can_be_had_without_a_terminal_and_then_without_colours():
         opened.write(event(EventName.TASK_ENDED))
     assert "task.ended" in stream.getvalue()
     assert "\x1b" not in stream.getvalue()
+
+
+def test_lines_for_people_leave_out_empty_values(caplog):
+    data = {"action": {}, "picture": "", "artifacts": [], "cost": None, "attempt": 0, "whole": False, "reason": "no"}
+    streams = {name: io.StringIO() for name in ("pretty", "json")}
+    for name, stream in streams.items():
+        with open_log(stream, stream=name) as opened, caplog.at_level("DEBUG", "callboard"):
+            opened.write(event(EventName.RUN_FAILED, data=data))
+    for text in (streams["pretty"].getvalue(), caplog.text):
+        assert not re.search(r"action=|picture=|artifacts=|cost=", text)
+        assert re.search(r"attempt=0\b", text)
+        assert re.search(r"whole=(False|false)\b", text)
+        assert "reason=no" in text
+    assert json.loads(streams["json"].getvalue()).items() >= data.items()
 
 
 def test_the_stream_can_be_switched_off():

@@ -233,6 +233,12 @@ def test_command_writes_a_file_that_it_never_overwrites(ran, journal, tmp_path, 
     assert sorted(path.name for path in tmp_path.glob(".callboard*")) == []
 
 
+def test_report_into_a_folder_that_is_not_there_is_refused(ran, journal, tmp_path):
+    result = command_line("report", ran(lone()), journal, "-o", tmp_path / "nowhere" / "report.html")
+    assert result.exit_code == 2
+    assert f"{tmp_path}/nowhere: there is no such folder; give the report another place" in result.stderr
+
+
 def test_file_of_another_kind_is_refused(ran, journal, tmp_path):
     result = command_line("report", ran(lone()), journal, "-o", tmp_path / "report.pdf")
     assert result.exit_code == 2

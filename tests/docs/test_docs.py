@@ -109,9 +109,11 @@ def test_pictures_are_small_and_shown():
 
 @pytest.fixture(scope="module")
 def tests_by_name():
-    """The names of all tests."""
-    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    return {name for source in sources for name in re.findall(r"def (test_\w+)\(", source)}
+    """The names of all tests and of their modules."""
+    paths = list((ROOT / "tests").rglob("test_*.py"))
+    sources = (path.read_text(encoding="utf-8") for path in paths)
+    tests = {name for source in sources for name in re.findall(r"def (test_\w+)\(", source)}
+    return tests | {path.stem for path in paths}
 
 
 @every_document

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -12,10 +14,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REPOSITORY = PROJECT["project"]["urls"]["Repository"]
-DATA = PROJECT["tool"]["setuptools"]["package-data"]["callboard"]
-INSTALLED = {path for pattern in DATA for path in ROOT.glob(pattern)}
-FOLDERS = "benchmarks|docs|examples|tests"
-"""Folders of files that are not installed, or only in part."""
+TOOL = PROJECT["tool"]["setuptools"]
+FOLDERS = {name: ROOT.joinpath(*name.split(".")[1:]) for name in TOOL["packages"]}
+INSTALLED = {
+    path
+    for name, patterns in TOOL["package-data"].items()
+    for pattern in patterns
+    for path in FOLDERS[name].glob(pattern)
+}
+SOURCES = {path for folder in FOLDERS.values() for path in folder.glob("*.py")}
+PACKAGED = INSTALLED | SOURCES
+PACKAGED_FOLDERS = {folder for path in PACKAGED for folder in path.parents}
+CHECK = runpy.run_path(str(ROOT / ".ci" / "installed_pages"))
 FENCED = re.compile(r"^(```|~~~).*?^\1$", re.MULTILINE | re.DOTALL)
 every_installed_page = pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
 every_page = pytest.mark.parametrize(
@@ -40,6 +50,12 @@ def anchors_of(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
     plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
     return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in plain}
+
+
+def absent_names(text: str, folder: Path = ROOT) -> list[str]:
+    """List the files of the repository that a text names and a wheel lacks; only `callboard demo` reaches examples."""
+    names = [name for name in CHECK["names"](text) if folder / name not in PACKAGED]
+    return [name for name in names if name.startswith("examples/") or ROOT / name not in PACKAGED | PACKAGED_FOLDERS]
 
 
 @every_installed_page
@@ -68,8 +84,22 @@ def test_links_of_the_readme_work_on_an_index_page():
 
 
 @every_installed_page
-def test_a_page_that_names_other_files_links_to_the_repository(page):
-    text = page.read_text(encoding="utf-8")
-    named = re.findall(rf"(?<![\w/.])((?:{FOLDERS})/[\w./-]*\w)", re.sub(r"\]\([^)]*\)", "]", text))
-    absent = [name for name in named if (ROOT / name).is_file() and ROOT / name not in INSTALLED]
-    assert not absent or f"]({REPOSITORY}" in text, absent
+def test_a_page_names_no_file_that_is_not_installed(page):
+    assert absent_names(page.read_text(encoding="utf-8"), page.parent) == []
+
+
+def test_texts_of_the_program_name_no_file_that_is_not_installed():
+    against = []
+    for path in sorted(SOURCES):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        docstrings = {node.value for node in nodes if isinstance(node, ast.Expr) and path.parent.name != "terminal"}
+        constants = [node for node in nodes if isinstance(node, ast.Constant) and node not in docstrings]
+        text = "\n".join(node.value for node in constants if isinstance(node.value, str))
+        names = [*absent_names(text), *re.findall(r"\bexamples/", text)]
+        against += [f"{path.relative_to(ROOT)}: {name}" for name in names]
+    assert against == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/*.yaml")), ids=lambda path: path.parent.name)
+def test_installed_examples_name_no_file_that_is_not_installed(path):
+    assert absent_names(path.read_text(encoding="utf-8").replace("$schema=../../", ""), path.parent) == []

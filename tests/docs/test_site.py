@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import sys
@@ -92,6 +93,17 @@ def test_a_reference_page_has_every_public_name(part):
     module = "callboard" if part == "callboard" else f"callboard.{part}"
     page = build.reference(part)
     assert re.findall(r"^::: (.+)$", page, re.MULTILINE) == [f"{module}.{name}" for name in GENERATE.API[part]]
+
+
+def test_public_packages_define_every_public_name():
+    packages = build.public_packages()
+    assert {"callboard", "callboard.messages", "callboard.actors.client"} <= packages
+    assert {package.rpartition(".")[0] for package in packages} <= {*packages, ""}
+    for part, names in GENERATE.API.items():
+        module = importlib.import_module("callboard" if part == "callboard" else f"callboard.{part}")
+        modules = [getattr(getattr(module, name), "__module__", "callboard.x") for name in names]
+        own = {name.rpartition(".")[0] for name in modules if name.startswith("callboard.")}
+        assert own <= packages
 
 
 def test_the_theme_loads_its_scripts_from_the_site(tmp_path):

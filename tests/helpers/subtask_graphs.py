@@ -131,7 +131,7 @@ def _ending(case, member, number, earlier):
 def own_ending(member, number):
     """Give the end of a subtask that works to its end."""
     if member.breaks:
-        return Ending(number, Outcome.ERROR, f"there is no decision: broken {number}", None)
+        return Ending(number, Outcome.ERROR, f"the model gave no usable answer: broken {number}", None)
     if member.finishes:
         return Ending(number, Outcome.FINISHED, "", f"result {number}")
     return Ending(number, Outcome.FAILED, "the model said FAIL", None)

@@ -45,9 +45,7 @@ def test_cause_chain_begins_with_the_error_and_continues_with_its_cause():
     error = PhaseError("action_execution", disk)
     error.__cause__ = disk
     assert Cause.chain(error, where="app/memo/one") == (
-        Cause(
-            reason="what was decided could not be done: the disk is full", where="app/memo/one", exception="PhaseError"
-        ),
+        Cause(reason="the actions could not be run: the disk is full", where="app/memo/one", exception="PhaseError"),
         Cause(reason="the disk is full", where="app/memo/one", exception="OSError"),
     )
 

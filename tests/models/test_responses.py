@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.processing import AGENTS, MACHINES
-from callboard.messages import Action, AskedQuestion, ControlRef, InvalidAnswerError
+from callboard.messages import Action, AskedQuestion, ControlRef, InvalidAnswerError, form_of
 from callboard.models import (
     AgentResponse,
     AppResponse,
@@ -379,12 +379,12 @@ def test_a_fence_inside_a_text_stays():
         ("I am done.", "the answer is not JSON"),
         ('{"Status": "FINISH"', "the answer is not JSON"),
         ('{"Status": "FINISH"} {"Status": "FAIL"}', "the answer is not JSON"),
-        ("[]", "must be one JSON object, not a list"),
-        ("null", "must be one JSON object, not a NoneType"),
-        ('"FINISH"', "must be one JSON object, not a str"),
-        (None, "must be one JSON object, not a NoneType"),
-        (7, "must be one JSON object, not a int"),
-        ([{"Status": "FINISH"}], "must be one JSON object, not a list"),
+        ("[]", "must be one JSON object, and is a list"),
+        ("null", "must be one JSON object, and is nothing"),
+        ('"FINISH"', "must be one JSON object, and is text"),
+        (None, "must be one JSON object, and is nothing"),
+        (7, "must be one JSON object, and is a number"),
+        ([{"Status": "FINISH"}], "must be one JSON object, and is a list"),
     ],
 )
 def test_answer_that_is_not_an_object_is_refused(kind, content, why):
@@ -499,7 +499,7 @@ def test_a_key_both_in_the_decision_and_beside_it_goes_back():
 
 @pytest.mark.parametrize("decision", ["FINISH", [{"Status": "FINISH"}], None, 7], ids=repr)
 def test_decision_that_is_not_an_object_is_refused(decision):
-    why = f"Decision: must be one JSON object with the Status in it, not a {type(decision).__name__}"
+    why = f"Decision: must be one JSON object with the Status in it, and is {form_of(decision)}"
     assert refused(APP, {"Decision": decision, "Status": "FINISH"}) == why
     assert refused(APP, {"decision": decision}) == why
 

@@ -202,7 +202,7 @@ def test_missing_value_error_names_the_failure_before_it(asks):
     (step,) = asks().memory
     for results, told in [
         ((failed, skipped), "'cells'; before, write failed: A1 is not empty"),
-        ((planned, skipped), "'cells'"),
+        ((planned, skipped), "'cells'; write has no value, because a dry run does not execute it"),
     ]:
         request = asks(memory=(step.model_copy(update={"results": (*step.results, *results)}),))
         error = refused({APP: [{"Result": "${steps.1.results.1.value.cells}"}]}, request)

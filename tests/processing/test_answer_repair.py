@@ -17,7 +17,7 @@ async def decided(here):
 
 UNUSABLE = [
     pytest.param("certainly!", "the answer is not JSON", id="no-json"),
-    pytest.param("[]", "the answer must be one JSON object, not a list", id="no-object"),
+    pytest.param("[]", "the answer must be one JSON object, and is a list", id="no-object"),
     pytest.param({}, "the answer has no Status; legal now are: CONTINUE", id="no-status"),
     pytest.param({"Status": "ASSIGN"}, "Status: 'ASSIGN' is not legal now; legal are: CONTINUE", id="illegal-status"),
     pytest.param({"Status": "FINISH", "Mood": "good"}, "Mood: unknown key", id="unknown-key"),
@@ -99,7 +99,7 @@ async def test_after_the_last_repair_the_phase_fails_and_nothing_is_done(stage, 
     assert isinstance(failed, StepFailure)
     assert failed.phase is Phase.LLM_INTERACTION
     assert failed.causes[1].exception == "InvalidAnswerError"
-    assert f"(after {repairs} repairs)" in failed.causes[1].reason
+    assert f"(after {repairs} repair" in failed.causes[1].reason
     assert len(calls) == repairs + 1
     assert here.surface.effects == []
 

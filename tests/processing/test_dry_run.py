@@ -233,6 +233,51 @@ def test_a_plan_may_name_an_application(workspace, output, outcome, why):
     assert [file.name for file in workspace.iterdir()] == ["offer.docx"]
 
 
+MAKE = {"Status": "CONTINUE", "Actions": [{"function": "create_document", "arguments": {"path": "sum.xlsx"}}]}
+"""A HostAgent's answer that makes a document."""
+
+
+def make_then(workspace, answer, **task):
+    """Dry-run a HostAgent that makes a document, gives an answer, and finishes once that is sent back."""
+
+    def host(request):
+        return FINISH if request.reasons else answer if request.memory else MAKE
+
+    settings = Settings.load(documents={"workspace": workspace})
+    with Supervisor.start(settings, models={"host": host, "app": lambda _: FINISH}) as supervisor:
+        return supervisor.submit(Task(request="sum up", dry_run=True, **task)).result(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"Status": "ASSIGN", "ControlText": "sum.xlsx", "Current Sub-Task": "fill it"},
+        {
+            "Status": "ASSIGN",
+            "Sub-Tasks": [
+                {"ControlText": "offer.docx", "Current Sub-Task": "read it"},
+                {"ControlText": "sum.xlsx", "Current Sub-Task": "fill it"},
+            ],
+        },
+    ],
+    ids=["one", "several"],
+)
+def test_dry_run_ends_where_a_document_was_not_made(workspace, answer):
+    result = make_then(workspace, answer)
+    assert result.ok
+    assert result.comment == "the dry run ends here: sum.xlsx is not there, because create_document was not executed"
+    assert [planned.tool for planned in result.would_do] == ["create_document"]
+    failed = make_then(workspace, answer, output_schema={"type": "integer"})
+    assert failed.outcome is Outcome.FAILED
+    assert "the dry run ends here" in failed.causes[0].reason
+
+
+def test_dry_run_sends_back_a_target_that_no_action_makes(workspace):
+    result = make_then(workspace, {"Status": "ASSIGN", "ControlText": "some.xlsx", "Current Sub-Task": "fill it"})
+    assert result.ok
+    assert "the dry run ends" not in result.comment
+
+
 def test_no_application_is_started(workspace):
     def host(request):
         applications = [target.id for target in request.observation.targets if target.kind == "application"]

@@ -100,8 +100,8 @@ async def test_a_step_that_ran_gives_its_record_what_is_held_and_what_it_used(st
     assert used.seconds > 0
 
 
-MEANS = ("nothing could be seen", "there is no decision", "what was decided could not be done")
-MEANS = dict(zip(Phase, (*MEANS, "the step could not be kept"), strict=True))
+MEANS = ("the target could not be observed", "the model gave no usable answer", "the actions could not be run")
+MEANS = dict(zip(Phase, (*MEANS, "the step could not be recorded"), strict=True))
 
 
 @pytest.mark.parametrize("phase", Phase)
@@ -128,7 +128,7 @@ async def test_a_failed_step_keeps_the_chain_of_causes(stage):
 async def test_an_exception_without_a_text_is_named_by_its_class(stage):
     here = stage()
     failed = await with_phases(here, Phases(Phase.LLM_INTERACTION, ValueError())).process(here.run())
-    assert [cause.reason for cause in failed.causes] == ["there is no decision: ValueError", "ValueError"]
+    assert [cause.reason for cause in failed.causes] == ["the model gave no usable answer: ValueError", "ValueError"]
 
 
 @pytest.mark.parametrize(

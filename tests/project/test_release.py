@@ -64,7 +64,7 @@ def check_pages(tmp_path):
 
 def test_installed_pages_may_link_to_each_other_and_to_the_web(check_pages):
     text = "[b](b.md#part) [site](https://example.org) `[code](c.md)`"
-    assert check_pages(a=text, b="# Part") == (0, "2 pages, 1 links to files, 0 lost\n")
+    assert check_pages(a=text, b="# Part") == (0, "2 pages, 1 links to files, 0 lost, 0 names of absent files\n")
 
 
 def test_an_installed_page_with_a_lost_link_is_reported(check_pages):
@@ -73,5 +73,28 @@ def test_an_installed_page_with_a_lost_link_is_reported(check_pages):
     assert "callboard docs a: ../picture.png is not installed\n" in output
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("tests, `tests/project/test_release.py`.", "tests/project/test_release.py"),
+        ("```\npython examples/fleet/run.py\n```", "examples/fleet/run.py"),
+        ("    callboard run examples/sales_report --yes", "examples/sales_report"),
+        ("measured by `python -m benchmarks.shell`", "benchmarks/shell.py"),
+        ("    pytest -m slow tests/fleet", "tests/fleet"),
+        ("see CONTRIBUTING.md", "CONTRIBUTING.md"),
+        ("[its page](../pyproject.toml) is `./pyproject.toml`", "pyproject.toml"),
+    ],
+)
+def test_an_installed_page_that_names_an_absent_file_is_reported(check_pages, text, name):
+    code, output = check_pages(a=text)
+    assert code == 1
+    assert f"callboard docs a: {name} is not installed\n" in output
+
+
+def test_installed_pages_may_name_files_by_links_to_the_repository(check_pages):
+    text = "[run.py](https://example.org/blob/main/examples/fleet/run.py), `callboard demo sales_report`, `b.md`"
+    assert check_pages(a=text, b="https://example.org/tests/fleet")[0] == 0
+
+
 def test_a_list_without_pages_is_reported(check_pages):
-    assert check_pages() == (1, "0 pages, 0 links to files, 0 lost\n")
+    assert check_pages() == (1, "0 pages, 0 links to files, 0 lost, 0 names of absent files\n")

@@ -82,6 +82,11 @@ def test_without_a_result_the_last_actions_value_is_it():
     [
         (lambda: answers.act(" "), ValueError, "name of a tool"),
         (lambda: answers.act("post", {"to": "kim"}, to="lee"), TypeError, "'post'.* got to twice"),
+        (
+            lambda: answers.act("post", "kim"),
+            TypeError,
+            "'post'.*: pass arguments by name, or as a mapping, not as str",
+        ),
         (answers.several, ValueError, "calls that act"),
         (lambda: answers.several(answers.finish("x")), ValueError, "calls that act"),
         (lambda: answers.assign("", "prices.xlsx"), ValueError, "a subtask and a target"),

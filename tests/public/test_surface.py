@@ -11,7 +11,7 @@ import pytest
 
 import callboard.surface
 from callboard.messages import Target
-from callboard.surface import Server
+from callboard.surface import Effect, Server
 from callboard.surfaces import tool
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "surfaces.md").read_text(encoding="utf-8")
@@ -37,6 +37,12 @@ def test_each_choice_of_a_tool_stands_on_the_page():
     marked = re.search(r"`@tool\((.*?)\)`", PAGE).group(1)
     undescribed = {"roots", "type", "offered"}  # of the documents and the agents' own tools
     assert {word.strip("= ") for word in marked.split(",")} == set(inspect.signature(tool).parameters) - undescribed
+
+
+@pytest.mark.parametrize("effect", ["read", "write", None, Effect])
+def test_tool_refuses_what_is_no_effect(effect):
+    with pytest.raises(TypeError, match=r"effect is one of Effect\.READ, Effect\.IDEMPOTENT, Effect\.ONCE, not"):
+        tool(effect=effect)
 
 
 def test_a_target_s_fields_stand_on_the_page():

@@ -70,7 +70,7 @@ def test_a_limit_that_is_lower_now(whole):
 def test_a_budget_that_is_lower_now(whole):
     found = whole.again(budget={"task": {"model_calls": 1}}).difference
     assert (found.what, found.expected, found.got) == ("the word", "step_done", "step_failed")
-    assert "has used its 1 model calls" in found.because[-1]
+    assert "has used its 1 model call" in found.because[-1]
 
 
 def test_another_order_of_subtasks(record):

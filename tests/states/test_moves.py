@@ -143,6 +143,11 @@ def test_the_last_allowed_step_leads_to_fail_as_out_of_budget(kind, status, run,
     assert decide(kind, over) == Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, "the limit of 2 steps was reached")
 
 
+def test_limit_of_one_step_is_described_in_the_singular(run, make):
+    over = run("CONTINUE", address=ADDRESSES["app"], limits={"steps": 1}, memory=(make.step().record,), steps=1)
+    assert decide("app", over) == Move("FAIL", By.SYSTEM, Outcome.OUT_OF_BUDGET, "the limit of 1 step was reached")
+
+
 MEANT = {"FINISH": Outcome.FINISHED, "FAIL": Outcome.FAILED, "ERROR": Outcome.ERROR}
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import queue
+import re
 import sys
 import threading
 
@@ -172,6 +173,31 @@ def test_unknown_task_has_an_empty_blackboard(start):
 def test_a_bad_task_is_refused_when_it_is_made(fields):
     with pytest.raises(ValidationError):
         Task(**fields)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda handle, request: handle.approve(request), "handle.approve(request.id); this is of the type Approval"),
+        (lambda handle, request: handle.approve((request,)), "handle.approve(request.id); this is of the type tuple"),
+        (lambda handle, request: handle.reject(request), "handle.reject(request.id); this is of the type Approval"),
+        (lambda handle, request: handle.answer(request, "x"), "handle.answer(question.id, text); this is of the type"),
+        (lambda handle, _: handle.result("5"), "result: timeout is a number of seconds, or None, not of the type str"),
+    ],
+)
+def test_handle_refuses_other_types(start, call, words):
+    supervisor = start(app=[write("a"), FINISH], policy=[{"verdict": "approve", "tool": "write", "reason": "look"}])
+    handle = supervisor.submit(lone())
+    next(event for event in handle.events() if event.name is EventName.APPROVAL_REQUESTED)
+    (request,) = handle.approvals()
+    with pytest.raises(TypeError, match=re.escape(words)):
+        call(handle, request)
+    assert handle.approvals() == (request,)
+
+
+def test_subscribe_refuses_what_is_no_function(start):
+    with pytest.raises(TypeError, match="subscribe takes a function that gets each event, not str"):
+        start().subscribe("print")
 
 
 def test_submit_refuses_other_types(start):
@@ -698,6 +724,21 @@ def test_events_end_with_the_task_also_when_they_are_no_longer_kept(start):
     assert [event.name for event in first.events()] == [EventName.EVENTS_MISSED]
 
 
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [
+        (None, "targets() must give Target objects, not NoneType"),
+        (["memo:one"], "targets() must give Target objects, not str"),
+        (7, "'int' object is not iterable"),
+    ],
+)
+def test_surface_that_lists_no_targets_is_named(start, targets, words):
+    surface = MemoryServer(MemoryServer.window())
+    surface.targets = lambda: targets
+    with pytest.raises(TaskRefusedError, match=re.escape(f"the targets of memory can't be listed: {words}")):
+        start(servers=[surface]).submit(lone())
+
+
 async def test_events_end_in_a_coroutine_too_when_they_are_no_longer_kept(start):
     supervisor = start(host=[FINISH], events={"kept": 20}, limits={"kept_tasks": 1})
     first = supervisor.submit(Task(request="x"))
@@ -728,6 +769,7 @@ def test_a_plain_function_may_block_without_holding_up_anybody(start):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        ({"settings": Settings}, "not the class Settings: Settings.load(**sections)"),
         ({"settings": 42}, "settings must be a file's path, Settings or None, not of the type int: Supervisor.start("),
         ({"settings": {"limits": {}}}, "not of the type dict: Settings.load(**sections)"),
         ({"models": {"pilot": lambda _: FINISH}}, "models: there is no kind of agent 'pilot'"),
@@ -781,7 +823,7 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
 
     result = start(app=[FINISH], servers=[Odd(MemoryServer.window())]).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
-    assert result.causes[0].reason.startswith("nothing could be seen: ")
+    assert result.causes[0].reason.startswith("the target could not be observed: ")
 
 
 def test_event_of_a_tool_call_has_its_state_and_step(start):

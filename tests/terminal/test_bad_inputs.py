@@ -228,7 +228,7 @@ ENDINGS = {
     "no network": (
         lambda: [*job(providers={"local": {"url": "http://127.0.0.1:9/v1", "retries": 0}}), "--model", "local:x"],
         3,
-        "because there is no decision: local:x gave no answer: no connection to http://127.0.0.1:9/v1/",
+        "because the model gave no usable answer: local:x gave no answer: no connection to http://127.0.0.1:9/v1/",
     ),
     "a document that is none": (
         lambda: document(b"no document"),
@@ -259,7 +259,7 @@ ENDINGS = {
     "a script that ends too early": (
         lambda: job(files={"script.yaml": "host: []\n"}),
         3,
-        "because there is no decision: host/job-1, step 1: {here}/runs/job-1/script.yaml has no answer 1 ",
+        "because the model gave no usable answer: host/job-1, step 1: {here}/runs/job-1/script.yaml has no answer 1 ",
     ),
 }
 

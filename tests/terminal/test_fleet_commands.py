@@ -212,8 +212,14 @@ def test_serve_says_that_the_server_does_not_answer(machine: Path, hub: NatsServ
 @pytest.mark.parametrize(
     ("section", "reason"),
     [
-        ("fleet", "callboard.yaml: fleet.url is not set"),
-        ("journal", "callboard.yaml: journal.path is not set"),
+        (
+            "fleet",
+            "callboard.yaml: fleet.url is not set: add it there, or set the variable CALLBOARD_FLEET__URL;",
+        ),
+        (
+            "journal",
+            "callboard.yaml: journal.path is not set: add it there, or set the variable CALLBOARD_JOURNAL",
+        ),
     ],
 )
 def test_serve_refuses_settings_without_a_server_or_a_journal(

@@ -765,7 +765,7 @@ def test_unreadable_journal_is_reported_in_a_line(
     ("arguments", "told"),
     [
         (["tasks"], "this folder has no callboard.yaml that names one: name a run's folder, or a settings file"),
-        (["tasks", "plain.yaml"], "plain.yaml: journal.path is not set, so there is no journal"),
+        (["tasks", "plain.yaml"], "plain.yaml: journal.path is not set: add it there, or set"),
         (["tasks", "nowhere"], "nowhere: there is no such file or folder"),
         (["tasks", "named.yaml"], "missing.db is not there"),
         (["resume", "named.yaml"], "missing.db is not there"),

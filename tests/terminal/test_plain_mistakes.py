@@ -126,7 +126,64 @@ MISTAKES = {
         environment(CALLBOARD_LIMIT__STEPS="3"),
         "the environment: CALLBOARD_LIMIT__STEPS: unknown section 'limit'; did you mean CALLBOARD_LIMITS__...?",
     ),
+    "no server of a fleet": (
+        command("fleet", "serve"),
+        "fleet.url is not set, and this folder has no callboard.yaml: set the variable CALLBOARD_FLEET__URL, or name a",
+    ),
+    "no journal for work of other machines": (
+        ({}, ["fleet", "serve"], {"CALLBOARD_FLEET__URL": "nats://127.0.0.1:4222"}),
+        "journal.path is not set, and this folder has no callboard.yaml: set the variable CALLBOARD_JOURNAL__PATH, or",
+    ),
+    "no journal for callers": (
+        command("mcp"),
+        "journal.path is not set, and this folder has no callboard.yaml: set the variable CALLBOARD_JOURNAL__PATH, or",
+    ),
+    "no journal to list": (
+        command("tasks"),
+        "no journal is named, and this folder has no callboard.yaml that names one: name a run's folder, or a ",
+    ),
+    "a level in capitals in a variable": (
+        environment(CALLBOARD_LOG__LEVEL="WARNING"),
+        "the environment: CALLBOARD_LOG__LEVEL: log.level: must be 'debug', 'info', 'warning' or 'error'",
+    ),
+    "an empty journal in a variable": (
+        environment(CALLBOARD_JOURNAL__PATH=""),
+        "the environment: CALLBOARD_JOURNAL__PATH: journal.path: is empty: name a path, or leave the setting out",
+    ),
+    "an empty workspace in a variable": (
+        environment(CALLBOARD_DOCUMENTS__WORKSPACE=""),
+        "the environment: CALLBOARD_DOCUMENTS__WORKSPACE: documents.workspace: is empty: name a path, or leave the",
+    ),
+    "a folder in the place of a list": (
+        environment(CALLBOARD_SKILLS="skills/style"),
+        'the environment: CALLBOARD_SKILLS: is not valid JSON: write a list as JSON, as in ["one", "two"]',
+    ),
     # the command line
+    "a script in the place of a task": (
+        command("run", "p/script.yaml"),
+        "p/script.yaml: holds the answers of a script, not a task: give the folder that it is in",
+    ),
+    "an eval set in the place of a task": (
+        command("run", "p/eval.yaml"),
+        "p/eval.yaml: is an eval set, not a task: callboard eval p/eval.yaml",
+    ),
+    "a task file without its settings": (
+        command("run", "p/task.yaml"),
+        "p/task.yaml: no model is named: add --model NAME, or --settings p/callboard.yaml; see: callboard docs models",
+    ),
+    "an example that is in the package": (
+        command("run", "examples/sales_report"),
+        "examples/sales_report: there is no such file or folder; run the installed example: callboard demo s",
+    ),
+    "a path in the place of a task": (
+        command("show", "p/task.yaml"),
+        "p/task.yaml: is a path, not a task: name the task before it, as in: TASK p/task.yaml",
+    ),
+    "the tasks of a folder without settings": (
+        command("tasks", "p/workspace"),
+        "p/workspace: has no callboard.yaml that names a journal: name a run's folder",
+    ),
+    "a shell for the completion": (command("completion", "zsh"), "too many arguments: zsh; see "),
     "a model without a name": (
         command("run", "p", "--model", "openai:"),
         "--model openai: names no model after the colon: write openai:MODEL",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 import forks
 from callboard import Outcome, Settings, Task
-from callboard.terminal import EXIT_CODES, app, demo_names
+from callboard.terminal import EXIT_CODES, app, demo_folder, demo_names
 
 Call = Callable[..., Result]
 FILES = {
@@ -43,6 +44,25 @@ def test_a_project_is_written_and_its_files_and_next_commands_printed(call: Call
     assert "\n  callboard run 'my project'\n" in result.stdout
 
 
+def test_dry_run_of_a_project_ends_where_its_workbook_was_not_made(call: Call, here: Path) -> None:
+    call("init", "mine")
+    result = call("run", "mine", "--dry-run")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "the dry run ends here: expenses.xlsx is not there, because create_document was not executed" in text
+    assert 'planned create_document {"path": "expenses.xlsx"}' in text
+    assert "create_document: dry run: not executed; the policy would have allowed it" in text
+    assert "dry_run" not in text
+
+
+@pytest.mark.parametrize("name", [name for name in demo_names() if name not in {"expenses", "sales_report_desktop"}])
+def test_dry_run_of_an_example_is_no_failure(call: Call, here: Path, name: str) -> None:
+    shutil.copytree(demo_folder(name), here / name)
+    result = call("run", name, "--dry-run", "--no-input")
+    assert result.exit_code == 0, result.output
+    assert "the dry run ends here" in " ".join(result.stdout.split())
+
+
 def test_without_a_folder_it_is_the_current_one(call: Call, here: Path) -> None:
     assert call("init").exit_code == 0
     assert files_of(here) == FILES | SCHEMAS
@@ -61,7 +81,7 @@ def test_a_second_run_in_place_ends_with_the_first_failure(call: Call, here: Pat
     assert call(*arguments).exit_code == 0
     again = call(*arguments)
     assert again.exit_code == EXIT_CODES[Outcome.ERROR]
-    because = " ".join(again.stdout.rpartition("because there is no decision")[2].split())
+    because = " ".join(again.stdout.rpartition("because the model gave no usable answer")[2].split())
     assert "is None, not 'cells'; before, insert_table failed: A1:C5 is not empty" in because
     assert "unknown cost" not in because
 

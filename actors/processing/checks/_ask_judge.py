@@ -123,8 +123,9 @@ async def _answers(context: Context, run: Run, evidence: Evidence, judge_usage: 
             verdicts = read_judgement(answer.content, len(evidence.questions))
         except InvalidAnswerError as error:
             reasons = (*reasons, str(error))
-            if len(reasons) > run.limits.repairs:
-                msg = f"the judge's answer is invalid: {error} (after {run.limits.repairs} repairs)"
+            most = run.limits.repairs
+            if len(reasons) > most:
+                msg = f"the judge's answer is invalid: {error} (after {most} {'repair' if most == 1 else 'repairs'})"
                 raise InvalidAnswerError(msg) from error
             continue
         pairs = zip(evidence.questions, verdicts, strict=True)
