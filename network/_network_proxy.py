@@ -90,6 +90,7 @@ class NetworkProxy:
         self._accesses: dict[str, ProxyAccess] = {}
         self._connections: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
+        self._is_closed = True
         self._port = 0
 
     @property
@@ -103,11 +104,13 @@ class NetworkProxy:
         Raises:
             OSError: If there is none.
         """
+        self._is_closed = False
         self._listener = await asyncio.start_server(self._accept, _LOOPBACK, 0)
         self._port = self._listener.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Stop listening, and cut all connections."""
+        self._is_closed = True  # a connection may have been accepted just now
         if self._listener is not None:
             self._listener.close()
         self._accesses.clear()
@@ -137,19 +140,15 @@ class NetworkProxy:
         self._accesses.pop(access.username, None)
         await _cut(access.connections)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(self._connections) >= self._limits.connections:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection, which is closed even if its task is cancelled before it begins."""
+        if self._is_closed or len(self._connections) >= self._limits.connections:
             writer.transport.abort()
             return
+        task = asyncio.get_running_loop().create_task(_ClientSession(self, reader, writer).serve())
         self._connections.add(task)
-        try:
-            await _ClientSession(self, reader, writer).serve()
-        except asyncio.CancelledError:
-            pass  # `_cut` has cancelled it; asyncio would log that as an error
-        finally:
-            self._connections.discard(task)
-            writer.transport.abort()
+        task.add_done_callback(self._connections.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())
 
     def authenticate(self, request: h11.Request) -> ProxyAccess | None:
         """Return the context whose credentials a request has."""

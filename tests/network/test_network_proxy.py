@@ -7,6 +7,7 @@ import base64
 import contextlib
 import gc
 import ipaddress
+import socket
 
 import pytest
 
@@ -522,6 +523,24 @@ async def test_too_many_connections_in_total_are_cut(opened):
             with contextlib.suppress(ConnectionError):
                 assert await second.rest() == b""
         assert (await first.ask("GET http://a.test/"))[0] == "403 Forbidden"
+
+
+async def test_connection_is_closed_whose_task_is_cancelled_before_it_begins(opened):
+    """As at the end of the program, right after a browser has connected once more."""
+    proxy = await opened()
+    others, port = asyncio.all_tasks(), int(proxy.server.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as client:
+        serving = set()
+        while not serving:
+            await asyncio.sleep(0)
+            begun = asyncio.all_tasks() - others
+            serving = {task for task in begun if "_accept_connection" not in task.get_coro().__qualname__}
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+        await asyncio.sleep(0.01)
+        with contextlib.suppress(ConnectionError):
+            assert client.recv(1) == b""
 
 
 async def test_idle_connections_are_cut(opened):
