@@ -72,7 +72,7 @@ def test_where_a_document_can_not_be_read_for_the_moment(broken_off, begin, book
     book.write_bytes(b"half saved by another program")
     result = begin().handle("t").result(PATIENCE)
     assert result.outcome is Outcome.FAILED
-    assert any("is damaged and can't be opened" in cause.reason for cause in result.causes)
+    assert any("can't be read: it is a plain text" in cause.reason for cause in result.causes)
     first_step_is_in(result, book)
 
 

@@ -42,7 +42,7 @@ def test_the_cause_names_the_budget_and_when_it_is_renewed(start):
     causes = " ".join(cause.reason for cause in done(supervisor, labels=INVOICES).causes)
     assert "the daily budget of project=invoices on 2026-11-24" in causes
     assert "renewed at 2026-11-25 00:00 UTC" in causes
-    assert "1 steps" in causes
+    assert "has used its 1 step" in causes
 
 
 def test_a_refused_task_calls_no_model(start):
