@@ -123,8 +123,9 @@ def _column(source: PivotSource, name: str) -> str:
     if name not in source.names:
         msg = f"the pivot table uses the column {name!r}, and {source.cells.coord} has none; say what it uses instead"
         raise ToolError(msg + nearest(name, source.names))
-    unique = header_of(source.sheet, source.cells).count(name) == 1
-    return name if unique else get_column_letter(source.cells.min_col + source.names.index(name))
+    number, headers = source.names.index(name), header_of(source.sheet, source.cells)
+    is_unique = [text for text in headers if text.casefold() == name.casefold()] == [headers[number]]
+    return name if is_unique and headers[number] == name else get_column_letter(source.cells.min_col + number)
 
 
 def dependent(pivot: PivotTable) -> str:
@@ -216,6 +217,6 @@ def _foreign_axis(pivot: PivotTable, number: int, field: Element) -> Iterator[st
         yield "it has names of its own for fields or items"
     if field.get("showAll", "1") not in _FALSE or field.get("insertBlankRow") in _TRUE:
         yield "it shows items without data, or blank rows"
-    order = [pivot.item_rank(number, item) for item in items if not item.get("t")]
-    if [local(child) for child in field] != ["items"] or order != sorted(order):
+    is_ascending = pivot.is_ascending(number, [item for item in items if not item.get("t")])
+    if [local(child) for child in field] != ["items"] or not is_ascending:
         yield "its items have an order or a form of their own"
