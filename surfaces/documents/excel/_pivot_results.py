@@ -172,7 +172,10 @@ def number_text(number: float) -> str:
 
 
 def iso_moment(serial: float, epoch: dt.datetime) -> str:
-    """Return the moment of a serial number, to the second; times are of 1899-12-30."""
+    """Return the moment of a serial number, to the second.
+
+    Times are of 1899-12-30.
+    """
     days = dt.timedelta(days=serial + (1 <= serial < 60 and epoch == WINDOWS_EPOCH))  # 1900 had no 29 February
     moment = epoch + days
     return (moment.replace(microsecond=0) + dt.timedelta(seconds=round(moment.microsecond / 1e6))).isoformat()

@@ -124,7 +124,7 @@ class PivotTable:
             yield self._number(element.get("fld"), 0), function, unescape(element.get("name", ""))
 
     def codes(self) -> dict[tuple[int, str], str]:
-        """Return the number formats that were chosen for values, by field and function."""
+        """Return the number formats of values, by field and function."""
         styles = self.sheet.file.styles
         elements = self.root.iterfind(f"{q('dataFields')}/{q('dataField')}")
         numbers = [element.get("numFmtId", "") for element in elements]
