@@ -138,13 +138,19 @@ def _is_text(head: bytes) -> bool:
 
 
 def _has_stream(data: bytes, name: str) -> bool:
-    """Return whether a container lists a stream; its texts may hold the name, too."""
+    """Return whether a container lists a stream.
+
+    Its texts may hold the name, too.
+    """
     text = name.encode("utf-16-le")
     return text.ljust(64, b"\0") + struct.pack("<H", len(text) + 2) in data
 
 
 def is_whole_container(data: bytes) -> bool:
-    """Return whether a file of Office 97 has its list of streams, which often stands at its end."""
+    """Return whether a file of Office 97 has its list of streams.
+
+    Programs often write it at the end.
+    """
     if len(data) < _OLE_HEADER_BYTES:
         return False
     (power,), (sector,) = struct.unpack_from("<H", data, 30), struct.unpack_from("<I", data, 48)

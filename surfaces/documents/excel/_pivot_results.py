@@ -214,10 +214,10 @@ def compute(fields: Sequence[PivotField], shape: PivotShape, count: int) -> Pivo
         for key, total in _lines({*column_keys}, len(shape.columns), totals=shape.totals)
         for data in range(len(shape.data))
     ]
-    if len(row_lines) * (len(column_lines) + len(shape.rows)) > _MAX_CELLS:
+    if (cells := len(row_lines) * (len(column_lines) + len(shape.rows))) > _MAX_CELLS:
         msg = (
-            f"the pivot table would have {len(row_lines):,} rows and {len(column_lines):,} columns of results; at most "
-            f"{_MAX_CELLS:,} cells are written: choose columns with fewer different values"
+            f"the pivot table would have {cells:,} cells, and at most {_MAX_CELLS:,} are written: choose columns with "
+            "fewer different values"
         )
         raise ToolError(msg)
     groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)

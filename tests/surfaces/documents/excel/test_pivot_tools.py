@@ -340,7 +340,7 @@ def test_sizes_are_bounded(call: Call, workspace: Path, monkeypatch: pytest.Monk
         call("insert_pivot", "book.xlsx", rows=["Region"], values=AMOUNT)
     monkeypatch.undo()
     monkeypatch.setattr(_pivot_results, "_MAX_CELLS", 5)
-    with pytest.raises(ToolError, match=r"would have 3 rows and 1 columns of results; at most 5 cells"):
+    with pytest.raises(ToolError, match=r"would have 6 cells, and at most 5 are written"):
         call("insert_pivot", "book.xlsx", rows=["Region"], values=AMOUNT)
 
 
