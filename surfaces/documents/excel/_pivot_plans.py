@@ -13,7 +13,7 @@ from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID, local
 from callboard.surfaces.documents._tables import nearest
 from callboard.surfaces.documents.excel._cell_values import unescape
-from callboard.surfaces.documents.excel._named_tables import header_of
+from callboard.surfaces.documents.excel._named_tables import header_of, tables_of
 from callboard.surfaces.documents.excel._pivot_results import PivotFilter, PivotFunction, PivotPlan, PivotValue
 from callboard.surfaces.documents.excel._pivot_tables import all_pivots
 from callboard.surfaces.documents.excel._sheet_controls import drawn_cells
@@ -60,6 +60,15 @@ def source_of(pivot: PivotTable, cells: str) -> SheetRange:
     titles = {sheet.title.casefold(): sheet for sheet in file.worksheets}
     sheet = titles.get(stored.get("sheet", "").casefold(), pivot.sheet)
     return drawn_cells(sheet, cells or stored.get("ref") or pivot.source)
+
+
+def named_source(pivot: PivotTable) -> str:
+    """Name the defined name that a pivot table reads; empty for none."""
+    cache = pivot.cache
+    stored = cache.find(f"{q('cacheSource')}/{q('worksheetSource')}") if cache is not None else None
+    name = "" if stored is None or stored.get("ref") or stored.get(R_ID) else unescape(stored.get("name", ""))
+    tables = {table.name.casefold() for sheet in pivot.sheet.file.worksheets for table in tables_of(sheet)}
+    return f"it reads the defined name {name!r}" if name and name.casefold() not in tables else ""
 
 
 def plan_of(pivot: PivotTable) -> PivotPlan:
