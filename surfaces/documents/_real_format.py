@@ -154,7 +154,7 @@ def is_whole_container(data: bytes) -> bool:
     if len(data) < _OLE_HEADER_BYTES:
         return False
     (power,), (sector,) = struct.unpack_from("<H", data, 30), struct.unpack_from("<I", data, 48)
-    return ((sector + 1) << min(power, 16)) + _ENTRY_BYTES <= len(data)
+    return bool(((sector + 1) << min(power, 16)) + _ENTRY_BYTES <= len(data))
 
 
 def is_whole_old_sheet(data: bytes) -> bool:
