@@ -210,7 +210,13 @@ def _check_kind(parts_by_name: dict[str, bytes], snapshot: Snapshot) -> None:
     if types is None:
         raise damaged(name, "it has no list of content types, so it is not an Office document")
     if not any(kind in types for kind in _MAIN_TYPES[root]):
-        msg = f"{name!r} is refused: its content does not match its suffix"
+        real = real_format(snapshot.data, snapshot.suffix)
+        if real is not None and real.suffix != snapshot.suffix:
+            raise ToolError(real.refusal(name))
+        msg = (
+            f"{name!r} is refused: its content does not match its suffix; open it in Office, and save it as "
+            f"{snapshot.suffix}; it is unchanged"
+        )
         raise ToolError(msg)
     for part, data in parts_by_name.items():
         if part.endswith(_XML) and any(word in data for word in _ENTITIES):

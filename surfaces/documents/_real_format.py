@@ -24,6 +24,8 @@ _ZIP = b"PK\x03\x04"
 OLD_SHEETS = tuple(map(bytes.fromhex, ("09000400", "09020600", "09040600", "09080800", "09081000")))
 """The first bytes of the files of Excel 2 to 95 that have no container."""
 _END_RECORD = 0x0A
+_OLE_HEADER_BYTES = 512
+_ENTRY_BYTES = 128
 _HEAD_BYTES = 4096
 _WEB_PAGE = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body|table|meta|style)\b",
@@ -115,7 +117,7 @@ def real_format(data: bytes, suffix: str) -> RealFormat | None:
 def _known_suffixes(data: bytes, suffix: str) -> Iterator[str]:
     """Yield the suffixes of binary formats, that of the name first."""
     if data.startswith(OLE):
-        fitting = [key for key, names in _STREAMS.items() if any(name.encode("utf-16-le") in data for name in names)]
+        fitting = [key for key, names in _STREAMS.items() if any(_has_stream(data, name) for name in names)]
         yield from sorted(fitting, key=lambda key: key != suffix)
     elif data.startswith(_ZIP):
         yield from (known for part, known in _PARTS.items() if part in data)
@@ -133,6 +135,26 @@ def _is_text(head: bytes) -> bool:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return True
     return detect_encoding(head)[0] != "" and not re.search(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]", head)
+
+
+def _has_stream(data: bytes, name: str) -> bool:
+    """Return whether a container lists a stream.
+
+    Its texts may hold the name, too.
+    """
+    text = name.encode("utf-16-le")
+    return text.ljust(64, b"\0") + struct.pack("<H", len(text) + 2) in data
+
+
+def is_whole_container(data: bytes) -> bool:
+    """Return whether a file of Office 97 has its list of streams.
+
+    Programs often write it at the end.
+    """
+    if len(data) < _OLE_HEADER_BYTES:
+        return False
+    (power,), (sector,) = struct.unpack_from("<H", data, 30), struct.unpack_from("<I", data, 48)
+    return bool(((sector + 1) << min(power, 16)) + _ENTRY_BYTES <= len(data))
 
 
 def is_whole_old_sheet(data: bytes) -> bool:

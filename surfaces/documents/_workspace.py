@@ -32,7 +32,14 @@ from callboard.surfaces._tool_function import ToolError
 from callboard.surfaces.documents._large_file import LargeFile, check_size
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE, OfficeFailedError, lacking_office
 from callboard.surfaces.documents._other_formats import advice_on
-from callboard.surfaces.documents._real_format import ENCRYPTED, OLD_SHEETS, is_whole_old_sheet, real_format
+from callboard.surfaces.documents._real_format import (
+    ENCRYPTED,
+    OLD_SHEETS,
+    OLE,
+    is_whole_container,
+    is_whole_old_sheet,
+    real_format,
+)
 from callboard.surfaces.documents._version_cache import DEFAULT_CACHE_MB, VersionCache
 
 if TYPE_CHECKING:
@@ -361,7 +368,8 @@ class Workspace:
             return data
         if real is not None and OLD_FORMATS.get(real.suffix) != present:
             raise ToolError(real.refusal(document))
-        if data.startswith(OLD_SHEETS) and not is_whole_old_sheet(data):
+        is_cut = data.startswith(OLD_SHEETS) and not is_whole_old_sheet(data)
+        if is_cut or (data.startswith(OLE) and not is_whole_container(data)):
             msg = f"{document!r} is damaged and can't be opened (its end is missing); it is unchanged"
             raise ToolError(msg)
         suffix = suffix if real is None else real.suffix

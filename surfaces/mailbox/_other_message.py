@@ -74,7 +74,8 @@ class OtherMessage:
         if len(self._contents.text) > _MOST_QUOTED:
             unread = (*unread, f"all of its text but {_MOST_QUOTED:,} of {len(self._contents.text):,} characters")
         lines = text.splitlines()
-        introduction = f"On {shown_header(self.message, 'Date')}, {shown_header(self.message, 'From')} wrote:"
+        date, sender = (shown_header(self.message, name).strip() for name in ("Date", "From"))
+        introduction = f"{f'On {date}, ' if date else ''}{sender or 'the sender'} wrote:"
         quotation = "\n".join(("", "", introduction, *(f"> {line}" if line else ">" for line in lines)))
         return quotation, () if text.strip() or not unread else (self._whole(),), unread
 

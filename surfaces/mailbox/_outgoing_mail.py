@@ -86,7 +86,7 @@ class OutgoingMail:
         files = [(file.name, hashlib.sha256(file.data).hexdigest()) for file in self.files]
         people = sorted(address.lower() for address in self.recipients)
         return hashlib.sha256(
-            repr((people, self.subject, self.text, self.html, files, self.thread)).encode()
+            repr((people, self.subject, self.text, self.quoted_text, self.html, files, self.thread)).encode()
         ).hexdigest()
 
     def described(self) -> str:

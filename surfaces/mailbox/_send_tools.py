@@ -136,6 +136,9 @@ class SendTools:
             original, thread = other.message, MailThread.of(other.message)
             if tool_name == "reply_to_message":
                 to = addresses_in(original, "Reply-To") or addresses_in(original, "From")
+                if not to:
+                    msg = "nothing was sent: the message names no one to reply to; use send_message with the addresses"
+                    raise ToolError(msg)
                 copies = addresses_in(original, "To", "Cc") if arguments["to_all"] else ()
                 excluded_addresses = {account.sender[1].lower(), *(address.lower() for _, address in to)}
                 cc = tuple(address for address in copies if address[1].lower() not in excluded_addresses)

@@ -144,6 +144,14 @@ class Styles:
                 number_formats.set("count", str(len(_elements(number_formats))))
         return int(number)
 
+    def code_of(self, number: str) -> str:
+        """Return the number format that has a number."""
+        root = self._package.tree(self._part) if self._part else None
+        for number_format in [] if root is None else root.iterfind(f"{q('numFmts')}/{q('numFmt')}"):
+            if number_format.get("numFmtId") == number:
+                return str(number_format.get("formatCode", "General"))
+        return str(BUILTIN_FORMATS.get(_index(number), "General"))
+
     def _set_format(self, entry: Element, code: str) -> None:
         entry.set("numFmtId", str(self.number_of_format(code)))
         entry.set("applyNumberFormat", "1")
@@ -157,11 +165,7 @@ class Styles:
         entries = _elements(cell_formats) if cell_formats is not None else []
         if not 0 <= style < len(entries):
             return "General"
-        number = entries[style].get("numFmtId", "0")
-        for number_format in root.iterfind(f"{q('numFmts')}/{q('numFmt')}"):
-            if number_format.get("numFmtId") == number:
-                return str(number_format.get("formatCode", "General"))
-        return str(BUILTIN_FORMATS.get(_index(number), "General"))
+        return self.code_of(entries[style].get("numFmtId", "0"))
 
 
 def _elements(parent: Element) -> list[Element]:

@@ -6,22 +6,21 @@ with it; it knows neither the displayed cells nor their order.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
-from openpyxl.utils.datetime import WINDOWS_EPOCH
 
 from callboard.surfaces.documents._office import MAIN, q
 from callboard.surfaces.documents._package import R_ID, RELATIONSHIPS
 from callboard.surfaces.documents.excel._cell_values import escape
-from callboard.surfaces.documents.excel._pivot_results import VALUES
+from callboard.surfaces.documents.excel._pivot_results import VALUES, iso_moment
 from callboard.surfaces.documents.excel._pivot_tables import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import datetime as dt
+    from collections.abc import Mapping, Sequence
 
     from openpyxl.worksheet.cell_range import CellRange
 
@@ -87,12 +86,14 @@ class PivotParts:
         links = [link for link in package.relationships(part) if link.type == "pivotCacheDefinition"]
         for link in links:
             package.unrelate(part, link.id)
-        self._write(part)
+        style = package.tree(part).find(q("pivotTableStyleInfo"))
+        style = None if style is None else dict(style.attrib)
+        self._write(part, style)
         for link in links:
             drop_unused_cache(self.sheet.file, link.target)
         return part
 
-    def _write(self, part: str) -> None:
+    def _write(self, part: str, style: dict[str, str] | None = None) -> None:
         file, package = self.sheet.file, self.sheet.file.package
         cache = package.free_name("xl/pivotCache/pivotCacheDefinition{}.xml")
         package.add(cache, _cache(file, self.source, self.fields), _TYPE.format("pivotCacheDefinition"))
@@ -100,10 +101,10 @@ class PivotParts:
         package.add(records, _records(self.fields, self.source.count), _TYPE.format("pivotCacheRecords"))
         package.edit(cache).set(R_ID, package.relate(cache, "pivotCacheRecords", records))
         number = _enlist(file, package.relate(file.part, "pivotCacheDefinition", cache))
-        package.add(part, self._definition(number), _TYPE.format("pivotTable"))
+        package.add(part, self._definition(number, style or _STYLE), _TYPE.format("pivotTable"))
         package.relate(part, "pivotCacheDefinition", cache)
 
-    def _definition(self, cache_id: int) -> Element:
+    def _definition(self, cache_id: int, style: Mapping[str, object]) -> Element:
         root = etree.Element(q("pivotTableDefinition"), nsmap={None: MAIN})
         _set(root, name=_text(self.name), cacheId=cache_id, **_ATTRIBUTES, **_VERSIONS)
         if not self.shape.totals:
@@ -120,7 +121,7 @@ class PivotParts:
                 element.set("numFmtId", str(self._format(field.code)))
         self._add_axes(root)
         self._add_data(root)
-        _add(root, "pivotTableStyleInfo", **_STYLE)
+        _add(root, "pivotTableStyleInfo", **style)
         return root
 
     def _add_axes(self, root: Element) -> None:
@@ -222,13 +223,13 @@ def _add_items(column: Element, field: PivotField, file: ExcelFile) -> None:
     shared = _add(column, "sharedItems")
     _set(shared, **_kinds_of({value.kind for value in values}))
     numbers = [float(value.value) for value in values if value.kind == "number"]
-    dates = [_moment(float(value.value), file.epoch) for value in values if value.kind == "date"]
+    dates = [iso_moment(float(value.value), file.epoch) for value in values if value.kind == "date"]
     if numbers:
         if all(number.is_integer() for number in numbers):
             _set(shared, containsInteger=1)
         _set(shared, minValue=_number(min(numbers)), maxValue=_number(max(numbers)))
     if dates:
-        _set(shared, minDate=_iso(min(dates)), maxDate=_iso(max(dates)))
+        _set(shared, minDate=min(dates), maxDate=max(dates))
     if field.items:
         _set(shared, count=len(field.items))
     if any(isinstance(value.value, str) and len(value.value) > _LONGEST_ITEM for value in values):
@@ -244,7 +245,7 @@ def _kinds_of(kinds: set[str]) -> dict[str, int]:
     attributes: dict[str, int] = {}
     if not kinds & {"text", "error", "truth", "empty"}:
         attributes["containsSemiMixedTypes"] = 0
-    if kinds == {"date"}:
+    if kinds <= {"date", "empty"}:
         attributes["containsNonDate"] = 0
     if "date" in kinds:
         attributes["containsDate"] = 1
@@ -262,24 +263,13 @@ def _kinds_of(kinds: set[str]) -> dict[str, int]:
 def _stored(item: SourceValue, epoch: dt.datetime) -> str:
     match item.kind:
         case "date":
-            return _iso(_moment(float(item.value), epoch))
+            return iso_moment(float(item.value), epoch)
         case "number":
             return _number(float(item.value))
         case "truth":
             return str(int(bool(item.value)))
         case _:
             return _text(str(item.value))
-
-
-def _moment(serial: float, epoch: dt.datetime) -> dt.datetime:
-    """Return the moment of a serial number; times are of 1899-12-30."""
-    days = dt.timedelta(days=serial + (1 <= serial < 60 and epoch == WINDOWS_EPOCH))  # 1900 had no 29 February
-    moment = epoch + days
-    return moment.replace(microsecond=0) + dt.timedelta(seconds=round(moment.microsecond / 1e6))
-
-
-def _iso(moment: dt.datetime) -> str:
-    return moment.isoformat(timespec="seconds")
 
 
 def _number(number: float) -> str:
@@ -324,7 +314,7 @@ def _add_field(element: Element, number: int, field: PivotField, shape: PivotSha
     chosen = page.items if page is not None else frozenset()
     if len(chosen) > 1:
         element.set("multipleItemSelectionAllowed", "1")
-    if page is None:
+    if page is None and not field.is_calendar:  # a program that sorts again would sort the names as other texts
         element.set("sortType", "ascending")
     if not shape.totals:
         element.set("defaultSubtotal", "0")

@@ -13,7 +13,7 @@ from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID, local
 from callboard.surfaces.documents._tables import nearest
 from callboard.surfaces.documents.excel._cell_values import unescape
-from callboard.surfaces.documents.excel._named_tables import header_of
+from callboard.surfaces.documents.excel._named_tables import header_of, tables_of
 from callboard.surfaces.documents.excel._pivot_results import PivotFilter, PivotFunction, PivotPlan, PivotValue
 from callboard.surfaces.documents.excel._pivot_tables import all_pivots
 from callboard.surfaces.documents.excel._sheet_controls import drawn_cells
@@ -60,6 +60,15 @@ def source_of(pivot: PivotTable, cells: str) -> SheetRange:
     titles = {sheet.title.casefold(): sheet for sheet in file.worksheets}
     sheet = titles.get(stored.get("sheet", "").casefold(), pivot.sheet)
     return drawn_cells(sheet, cells or stored.get("ref") or pivot.source)
+
+
+def named_source(pivot: PivotTable) -> str:
+    """Name the defined name that a pivot table reads; empty for none."""
+    cache = pivot.cache
+    stored = cache.find(f"{q('cacheSource')}/{q('worksheetSource')}") if cache is not None else None
+    name = "" if stored is None or stored.get("ref") or stored.get(R_ID) else unescape(stored.get("name", ""))
+    tables = {table.name.casefold() for sheet in pivot.sheet.file.worksheets for table in tables_of(sheet)}
+    return f"it reads the defined name {name!r}" if name and name.casefold() not in tables else ""
 
 
 def plan_of(pivot: PivotTable) -> PivotPlan:
@@ -123,8 +132,9 @@ def _column(source: PivotSource, name: str) -> str:
     if name not in source.names:
         msg = f"the pivot table uses the column {name!r}, and {source.cells.coord} has none; say what it uses instead"
         raise ToolError(msg + nearest(name, source.names))
-    unique = header_of(source.sheet, source.cells).count(name) == 1
-    return name if unique else get_column_letter(source.cells.min_col + source.names.index(name))
+    number, headers = source.names.index(name), header_of(source.sheet, source.cells)
+    is_unique = [text for text in headers if text.casefold() == name.casefold()] == [headers[number]]
+    return name if is_unique and headers[number] == name else get_column_letter(source.cells.min_col + number)
 
 
 def dependent(pivot: PivotTable) -> str:
@@ -216,6 +226,6 @@ def _foreign_axis(pivot: PivotTable, number: int, field: Element) -> Iterator[st
         yield "it has names of its own for fields or items"
     if field.get("showAll", "1") not in _FALSE or field.get("insertBlankRow") in _TRUE:
         yield "it shows items without data, or blank rows"
-    order = [pivot.item_rank(number, item) for item in items if not item.get("t")]
-    if [local(child) for child in field] != ["items"] or order != sorted(order):
+    is_ascending = pivot.is_ascending(number, [item for item in items if not item.get("t")])
+    if [local(child) for child in field] != ["items"] or not is_ascending:
         yield "its items have an order or a form of their own"

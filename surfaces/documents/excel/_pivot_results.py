@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
+from openpyxl.utils.datetime import WINDOWS_EPOCH
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.surfaces._tool_function import ToolError
@@ -81,6 +83,8 @@ class PivotField:
     """The items as they are shown."""
     code: str = "General"
     """The number format."""
+    is_calendar: bool = False
+    """Whether the items are names of months or days, in the order of the year or the week."""
 
     def shown(self, item: int) -> DisplayedCell:
         """Return the cell that shows an item."""
@@ -103,10 +107,12 @@ class DataColumn:
     field: int
     function: PivotFunction
     name: str
+    own_code: str = ""
+    """The number format that was chosen for it, if any."""
 
     def code(self, fields: Sequence[PivotField]) -> str:
         """Return the number format of its results."""
-        return "General" if self.function in {"count", "count_numbers"} else fields[self.field].code
+        return self.own_code or ("General" if self.function in {"count", "count_numbers"} else fields[self.field].code)
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,26 @@ class PivotGrid:
     cells: list[list[DisplayedCell | None]] = field(default_factory=list)
 
 
+def number_text(number: float) -> str:
+    """Return the text of a number, as filters show it."""
+    return str(int(number)) if number.is_integer() and abs(number) < 10**15 else f"{number:.15g}"
+
+
+def iso_moment(serial: float, epoch: dt.datetime) -> str:
+    """Return the moment of a serial number, to the second.
+
+    Times are of 1899-12-30.
+    """
+    days = dt.timedelta(days=serial + (1 <= serial < 60 and epoch == WINDOWS_EPOCH))  # 1900 had no 29 February
+    moment = epoch + days
+    return (moment.replace(microsecond=0) + dt.timedelta(seconds=round(moment.microsecond / 1e6))).isoformat()
+
+
+def moment_text(iso: str) -> str:
+    """Return the text of a stored moment, as filters show it."""
+    return iso.removesuffix("T00:00:00").removeprefix("1899-12-30T")
+
+
 def default_name(function: PivotFunction, column: str) -> str:
     """Return Excel's heading of a value."""
     return f"{_WORDS[function]} of {column}"
@@ -188,10 +214,10 @@ def compute(fields: Sequence[PivotField], shape: PivotShape, count: int) -> Pivo
         for key, total in _lines({*column_keys}, len(shape.columns), totals=shape.totals)
         for data in range(len(shape.data))
     ]
-    if len(row_lines) * (len(column_lines) + len(shape.rows)) > _MAX_CELLS:
+    if (cells := len(row_lines) * (len(column_lines) + len(shape.rows))) > _MAX_CELLS:
         msg = (
-            f"the pivot table would have {len(row_lines):,} rows and {len(column_lines):,} columns of results; at most "
-            f"{_MAX_CELLS:,} cells are written: choose columns with fewer different values"
+            f"the pivot table would have {cells:,} cells, and at most {_MAX_CELLS:,} are written: choose columns with "
+            "fewer different values"
         )
         raise ToolError(msg)
     groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)

@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.surfaces._tool_function import ToolError
-from callboard.surfaces.documents._collation import order_of
+from callboard.surfaces.documents._collation import calendar_key, order_of
 from callboard.surfaces.documents._tables import listed
-from callboard.surfaces.documents.excel._cell_values import escape, to_json
+from callboard.surfaces.documents.excel._cell_values import escape
 from callboard.surfaces.documents.excel._formula_results import fill_results, need_result
 from callboard.surfaces.documents.excel._hidden_rows import row_spans
 from callboard.surfaces.documents.excel._named_tables import header_of, tables_of
-from callboard.surfaces.documents.excel._pivot_results import BLANK, EMPTY, PivotField, SourceValue
+from callboard.surfaces.documents.excel._pivot_results import (
+    BLANK,
+    EMPTY,
+    PivotField,
+    SourceValue,
+    iso_moment,
+    moment_text,
+    number_text,
+)
 from callboard.surfaces.documents.excel._sheet import where_of
 from callboard.surfaces.documents.excel._sort_reorder import as_number
 from callboard.surfaces.documents.excel._total_rows import data_rows, totals_of
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable, Collection
 
     from callboard.surfaces.documents._tables import Answer
@@ -29,6 +38,10 @@ if TYPE_CHECKING:
 _MAX_ROWS = 100_000
 _MAX_VALUES = 1_000_000
 """The largest source: rows, and values in all of its columns."""
+LONGEST_NAME = 255
+"""The most characters of a field's name, or of a value's heading."""
+_SECONDS = 86_400
+"""In a day; a moment is stored to the second."""
 _RANKS = {"number": 0, "date": 0, "text": 1, "truth": 2, "error": 3, "empty": 4}
 
 
@@ -39,7 +52,7 @@ class PivotSource:
     sheet: Sheet
     cells: CellRange
     names: list[str]
-    """The fields' names: the headers, made unique as Excel does."""
+    """The fields' names: the headers, made unique and cut to 255 characters as Excel does."""
     table: str = ""
     """The name of the Excel table that it is, if any."""
 
@@ -112,14 +125,14 @@ def pivot_source(target: SheetRange, *, named: bool) -> tuple[PivotSource, Answe
 
 def _unique(headers: list[str]) -> list[str]:
     """Number repeated headers, as Excel does in pivot tables."""
+    texts = [header[:LONGEST_NAME] for header in headers]
     names: list[str] = []
-    taken = {text.casefold() for text in headers}
-    for text in headers:
+    taken = {text.casefold() for text in texts}
+    for text in texts:
         name, number = text, 2
         if any(name.casefold() == other.casefold() for other in names):
-            while f"{text}{number}".casefold() in taken:
+            while (name := f"{text[: LONGEST_NAME - len(str(number))]}{number}").casefold() in taken:
                 number += 1
-            name = f"{text}{number}"
             taken.add(name.casefold())
         names.append(name)
     return names
@@ -158,7 +171,7 @@ def _read_field(source: PivotSource, number: int, *, used: bool, items: bool) ->
         value = _value(sheet, row, column, raw, kind)
         values.append(value)
         if value not in texts:
-            texts[value] = _text(sheet.value(row, column), value)
+            texts[value] = _text(value, sheet.file.epoch)
         if not code and kind in {"number", "date"}:
             code = sheet.number_format(row, column)
     if not items and all(value.kind in {"number", "empty"} for value in values):
@@ -166,12 +179,14 @@ def _read_field(source: PivotSource, number: int, *, used: bool, items: bool) ->
     first: dict[object, SourceValue] = {}
     for value in texts:
         first.setdefault(_identity(value), value)
-    key, _ = order_of(str(value.value) for value in first.values() if value.kind == "text")
+    words = [str(value.value) for value in first.values() if value.kind == "text"]
+    calendar = calendar_key(words)
+    key = calendar or order_of(words)[0]
     ordered = sorted(first.values(), key=lambda value: _rank(value, key))
     positions = {_identity(value): position for position, value in enumerate(ordered)}
     numbers = [positions[_identity(value)] for value in values]
     shown = [texts[value] for value in ordered]
-    return PivotField(source.names[number], ordered, numbers, values, shown, code or "General")
+    return PivotField(source.names[number], ordered, numbers, values, shown, code or "General", calendar is not None)
 
 
 def _value(sheet: Sheet, row: int, column: int, raw: object, kind: Kind) -> SourceValue:
@@ -189,7 +204,7 @@ def _value(sheet: Sheet, row: int, column: int, raw: object, kind: Kind) -> Sour
             return SourceValue(kind, str(raw))
 
 
-def _text(shown: object, value: SourceValue) -> str:
+def _text(value: SourceValue, epoch: dt.datetime) -> str:
     """Return the text of a value in headings and filters."""
     match value.kind:
         case "empty":
@@ -197,15 +212,21 @@ def _text(shown: object, value: SourceValue) -> str:
         case "truth":
             return "TRUE" if value.value else "FALSE"
         case "number":
-            number = float(value.value)
-            return str(int(number)) if number.is_integer() and abs(number) < 10**15 else f"{number:.15g}"
+            return number_text(float(value.value))
+        case "date":
+            return moment_text(iso_moment(float(value.value), epoch))
         case _:
-            return str(to_json(shown))
+            return str(value.value)
 
 
 def _identity(value: SourceValue) -> object:
-    """Return the identity of an item; capitals do not count."""
-    return value.kind, value.value.casefold() if isinstance(value.value, str) else value.value
+    """Return the identity of an item.
+
+    Capitals do not count; the case folding of Unicode would take ß for ss, too. Moments differ by a second.
+    """
+    if value.kind == "date":
+        return value.kind, round(float(value.value) * _SECONDS)
+    return value.kind, value.value.lower() if isinstance(value.value, str) else value.value
 
 
 def _rank(value: SourceValue, key: Callable[[str], object]) -> tuple[int, float, object]:

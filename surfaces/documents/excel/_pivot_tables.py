@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from lxml import etree
 from openpyxl.worksheet.cell_range import CellRange
 
+from callboard.surfaces.documents._collation import calendar_key, order_of
 from callboard.surfaces.documents._office import q
 from callboard.surfaces.documents._package import R_ID, Element, local
 from callboard.surfaces.documents.excel._cell_elements import area_of, parse_number
 from callboard.surfaces.documents.excel._cell_values import unescape
-from callboard.surfaces.documents.excel._pivot_results import BLANK, VALUES
+from callboard.surfaces.documents.excel._pivot_results import BLANK, VALUES, moment_text, number_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pydantic import JsonValue
 
@@ -30,8 +31,8 @@ FUNCTIONS = {
 """The functions by the names that a pivot table's part gives them."""
 _BY_STORED_NAME = {stored: name for name, stored in FUNCTIONS.items()}
 _VALUES_FIELD = -2
-_ITEM_ORDER = "ndsbem"
-"""The kinds of items in ascending order: numbers, dates, texts, truth values, errors, nothing."""
+_ITEM_ORDER = {"n": 0, "d": 0, "s": 1, "b": 2, "e": 3, "m": 4}
+"""The kinds of items in ascending order: numbers and dates, texts, truth values, errors, nothing."""
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _MOST_LISTED = 20
 _MOST_ITEMS = 10
@@ -122,6 +123,14 @@ class PivotTable:
             function = _BY_STORED_NAME.get(stored, stored)
             yield self._number(element.get("fld"), 0), function, unescape(element.get("name", ""))
 
+    def codes(self) -> dict[tuple[int, str], str]:
+        """Return the number formats of values, by field and function."""
+        styles = self.sheet.file.styles
+        elements = self.root.iterfind(f"{q('dataFields')}/{q('dataField')}")
+        numbers = [element.get("numFmtId", "") for element in elements]
+        keys = [(field, function) for field, function, _ in self.data()]
+        return {key: styles.code_of(number) for key, number in zip(keys, numbers, strict=True) if number}
+
     def filters(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the filters: field, and the values that count, none for all."""
         pivot_fields = self.root.findall(f"{q('pivotFields')}/{q('pivotField')}")
@@ -154,14 +163,27 @@ class PivotTable:
         }
         return facts
 
-    def item_rank(self, field: int, item: Element) -> tuple[int, float, str]:
-        """Return the place of an item in ascending order."""
-        shared, number = self._shared_items(field), self._number(item.get("x"), -1)
-        if not 0 <= number < len(shared):
-            return len(_ITEM_ORDER), 0.0, ""
-        kind, text = local(shared[number]), _item_text(shared[number])
-        is_number = kind == "n" and _NUMBER.fullmatch(text)
-        return _ITEM_ORDER.find(kind), float(text) if is_number else 0.0, "" if is_number else text.casefold()
+    def is_ascending(self, field: int, items: Sequence[Element]) -> bool:
+        """Return whether items stand in ascending order.
+
+        It is that of numbers and dates, of texts in dictionaries, by codes or in the calendar.
+        """
+        shared = self._shared_items(field)
+        numbers = [self._number(item.get("x"), -1) for item in items]
+        stored = [shared[number] for number in numbers if 0 <= number < len(shared)]
+        ranks = [_ITEM_ORDER.get(local(item), len(_ITEM_ORDER)) for item in stored]
+        texts = [unescape(item.get("v", "")) for item in stored if local(item) == "s"]
+        moments = [item.get("v", "") for item in stored if local(item) == "d"]
+        figures = [item.get("v", "") for item in stored if local(item) == "n"]
+        amounts = [float(text) for text in figures if _NUMBER.fullmatch(text)]
+        keys = [order_of(texts)[0], str.casefold, calendar_key(texts)]
+        return (
+            len(stored) == len(items)
+            and ranks == sorted(ranks)
+            and moments == sorted(moments)
+            and amounts == sorted(amounts)
+            and any(texts == sorted(texts, key=key) for key in keys if key is not None)
+        )
 
     def _items(self, field: int) -> list[str]:
         """Return the texts of a field's items."""
@@ -190,7 +212,9 @@ def _item_text(item: Element) -> str:
         case "b":
             return "TRUE" if text in {"1", "true"} else "FALSE"
         case "d":
-            return text.removesuffix("T00:00:00").removeprefix("1899-12-30T")
+            return moment_text(text)
+        case "n" if _NUMBER.fullmatch(text):
+            return number_text(float(text))
         case _:
             return text
 

@@ -21,6 +21,7 @@ from callboard.surfaces.documents.excel._pivot_plans import (
     changed,
     dependent,
     foreign,
+    named_source,
     plan_of,
     refresh_on_load,
     source_of,
@@ -114,7 +115,7 @@ class ExcelPivotTools(ExcelEditor):
             writable(SheetRange(pivot.sheet, None))
             if delete:
                 return file.answers(_deleted(pivot, control_id))
-            if changes == _NO_CHANGES and (reason := foreign(pivot)):
+            if changes == _NO_CHANGES and (reason := foreign(pivot) or ("" if cells else named_source(pivot))):
                 return file.answers(_left_to_excel(pivot, control_id, cells, reason))
             stored = plan_of(pivot)
             source, notes = pivot_source(source_of(pivot, cells), named=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from callboard.surfaces.documents.excel._pivot_results import (
     default_name,
     pages,
 )
-from callboard.surfaces.documents.excel._pivot_source import read_fields
+from callboard.surfaces.documents.excel._pivot_source import LONGEST_NAME, read_fields
 from callboard.surfaces.documents.excel._pivot_tables import all_pivots, pivots_of
 from callboard.surfaces.documents.excel._sheet_controls import SheetRange, column_of, destination, parse_cells
 from callboard.surfaces.documents.excel._sheets import add_sheet, check_structure, check_title
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from callboard.surfaces.documents.excel._sheet import Sheet
     from callboard.surfaces.documents.excel._workbook import ExcelFile
 
-_LONGEST_NAME = 255
 _EXACT = 10**15
 _NEEDS_NUMBERS = frozenset({"sum", "average", "max", "min", "product"})
 
@@ -82,8 +82,8 @@ def check_name(file: ExcelFile, name: str) -> str:
     names = {pivot.name.casefold() for pivot in all_pivots(file)}
     if not name.strip():
         return next(free for n in range(1, len(names) + 2) if (free := f"PivotTable{n}").casefold() not in names)
-    if len(clean(name)) > _LONGEST_NAME or name.casefold() in names:
-        msg = f"{name!r} can't name the pivot table: at most {_LONGEST_NAME} characters, and not taken yet"
+    if len(clean(name)) > LONGEST_NAME or name.casefold() in names:
+        msg = f"{name!r} can't name the pivot table: at most {LONGEST_NAME} characters, and not taken yet"
         raise ToolError(msg)
     return name
 
@@ -106,6 +106,12 @@ def change(pivot: PivotTable, source: PivotSource, plan: PivotPlan) -> PivotTabl
         ToolError: As for `insert`; also if it grows into cells that are not empty.
     """
     fields, shape = _fields_and_shape(source, plan)
+    codes, names = pivot.codes(), pivot.fields
+    own = {(names[field].lower(), function): code for (field, function), code in codes.items() if field < len(names)}
+    data = [
+        replace(entry, own_code=own.get((fields[entry.field].name.lower(), entry.function), "")) for entry in shape.data
+    ]
+    shape = replace(shape, data=data)
     block = pivot.block
     corner = CellRange(None, block.min_col, block.min_row, block.min_col, block.min_row)
     parts = _place(SheetRange(pivot.sheet, corner), pivot.name, source, fields, shape, old=pivot)
@@ -191,7 +197,7 @@ def _shape(source: PivotSource, plan: PivotPlan) -> PivotShape:
     for value in plan.values:
         field = number(value.column)
         heading = clean(value.name).strip()
-        if heading and (heading.casefold() in names or len(heading) > _LONGEST_NAME):
+        if heading and (heading.casefold() in names or len(heading) > LONGEST_NAME):
             msg = f"{value.name!r} can't be the heading of a value: it is a column's header, used already, or too long"
             raise ToolError(msg)
         heading = heading or _free(default_name(value.function, source.names[field]), names)
@@ -208,9 +214,11 @@ def _shape(source: PivotSource, plan: PivotPlan) -> PivotShape:
 
 def _free(name: str, names: set[str]) -> str:
     """Number a heading that is taken, as Excel does."""
+    name = name[:LONGEST_NAME]
     if name.casefold() not in names:
         return name
-    return next(free for n in range(2, len(names) + 3) if (free := f"{name}{n}").casefold() not in names)
+    numbered = (f"{name[: LONGEST_NAME - len(str(n))]}{n}" for n in range(2, len(names) + 3))
+    return next(free for free in numbered if free.casefold() not in names)
 
 
 def _check_numbers(fields: Sequence[PivotField], shape: PivotShape) -> None:
@@ -223,12 +231,14 @@ def _check_numbers(fields: Sequence[PivotField], shape: PivotShape) -> None:
 
 def _chosen(field: PivotField, wanted: PivotFilter) -> frozenset[int]:
     """Find the items that a filter keeps."""
-    numbers = {text.casefold(): number for number, text in enumerate(field.texts)}
-    missing = [text for text in wanted.values if text.casefold() not in numbers]
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for number, text in enumerate(field.texts):  # a number and a text may be shown alike
+        numbers[text.lower()].append(number)
+    missing = [text for text in wanted.values if text.lower() not in numbers]
     if missing:
         msg = f"{field.name!r} has no value {missing[0]!r}; there are: {listed(field.texts)}"
         raise ToolError(msg + nearest(missing[0], field.texts))
-    items = frozenset(numbers[text.casefold()] for text in wanted.values)
+    items = frozenset(number for text in wanted.values for number in numbers[text.lower()])
     return frozenset() if len(items) == len(field.texts) > 1 else items
 
 

@@ -57,7 +57,7 @@ def in_sheet(xml: bytes) -> Callable[[dict[str, bytes]], None]:
         (workbook()[:-200], "damaged"),
         (OLE + b"..." + "EncryptedPackage".encode("utf-16-le"), "password"),
         (OLE + b"Workbook", "Office 97"),
-        (letter(), "does not match its suffix"),
+        (letter(), r"it is a Word document, despite its name; rename it to end with \.docx; it is unchanged"),
         (changed(workbook(), lambda parts: parts.pop("[Content_Types].xml")), "damaged"),
         (changed(workbook(), lambda parts: parts.update({"xl/workbook.xml": b"<broken"})), "damaged"),
         (changed(workbook(), with_part("xl/x.xml", b'<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>')), "entities"),

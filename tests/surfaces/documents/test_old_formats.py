@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import docx
@@ -16,6 +17,7 @@ from callboard.errors import ToolError
 from callboard.surfaces import EffectGuard
 from callboard.surfaces.documents import _libre_office, _workspace
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
+from callboard.surfaces.documents._real_format import real_format
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,8 +141,30 @@ def test_damaged_old_workbook_is_not_read_as_lines_of_text(
     (workspace / "zeros.xls").write_bytes(data[:600] + bytes(len(data) - 600))
     assert call("read_range", "good.xls")["values"] == [["rent", 400]]
     for name in ("cut.xls", "zeros.xls"):
-        with pytest.raises(ToolError, match="can't be read: it is damaged, protected, or not what its name says"):
+        with pytest.raises(ToolError, match=r"is damaged.*it is unchanged"):
             call("read_range", name)
+
+
+@pytest.mark.parametrize("suffix", [".doc", ".ppt", ".rtf", ".xls"])
+@pytest.mark.parametrize("size", [8, 100, 600, 0.5, 0.9])
+def test_cut_file_of_office_97_is_called_damaged(workspace: Path, call: Call, suffix: str, size: float) -> None:
+    need_office(".doc")
+    data = ole_file("Book of Letters".encode("utf-16-le") * 500, "WordDocument")
+    streams = data[1024:1536]  # their list is moved to the end, where Word puts it
+    data = data[:48] + struct.pack("<I", len(data) // 512 - 1) + data[52:1024] + bytes(512) + data[1536:] + streams
+    cut = data[: int(size if size > 1 else len(data) * size)]
+    (workspace / f"letter{suffix}").write_bytes(cut)
+    with pytest.raises(ToolError, match=r"is damaged and can't be opened \(its end is missing\); it is unchanged"):
+        call("read_text" if suffix != ".xls" else "read_range", f"letter{suffix}")
+    assert (workspace / f"letter{suffix}").read_bytes() == cut
+
+
+def test_texts_of_a_container_do_not_tell_its_format() -> None:
+    text = "A Book about the Workbook, and the PowerPoint Document".encode("utf-16-le")
+    assert real_format(ole_file(text, "Other"), ".doc") is None
+    word = real_format(ole_file(text, "WordDocument"), ".ppt")
+    assert word is not None
+    assert word.suffix == ".doc"
 
 
 def test_lack_of_libreoffice_gives_a_way_out(

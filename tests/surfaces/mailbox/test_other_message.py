@@ -148,6 +148,26 @@ def test_reply_takes_the_whole_message_if_none_of_it_can_be_quoted() -> None:
     assert (files, unread) == ((), ("all of its text but 50,000 of 100,000 characters",))
 
 
+@pytest.mark.parametrize(
+    ("headers", "introduction"),
+    [
+        (b"From: bob@example.org\r\nDate: Mon, 02 Nov 2026 10:00:00 +0000\r\n", "On Mon, 02 Nov 2026 10:00:00 +0000, "),
+        (b"From: bob@example.org\r\n", ""),
+    ],
+)
+def test_quotation_names_the_sender_and_the_date_if_known(headers: bytes, introduction: str) -> None:
+    quotation, _, _ = OtherMessage(headers + b"\r\nHello\r\n", "INBOX/7.4").reply()
+    assert quotation == f"\n\n{introduction}bob@example.org wrote:\n> Hello"
+    quotation, _, _ = OtherMessage(b"Subject: x\r\n\r\nHello\r\n", "INBOX/7.4").reply()
+    assert quotation == "\n\nthe sender wrote:\n> Hello"
+
+
+def test_messages_that_quote_different_texts_differ() -> None:
+    one, other = (sent_on(HEAD + b"\r\n" + text)[1] for text in (b"One\r\n", b"Two\r\n"))
+    assert one.digest != other.digest
+    assert one.digest == sent_on(HEAD + b"\r\nOne\r\n")[1].digest
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60)
 
 

@@ -165,6 +165,15 @@ def test_reply_keeps_the_thread_and_quotes(inbox, sink):
     assert sent.get_content() == expected
 
 
+def test_reply_to_a_message_without_a_sender_is_refused(inbox, sink):
+    message = mail()
+    del message["From"]
+    inbox.deliver(message)
+    with pytest.raises(ToolError, match="names no one to reply to; use send_message with the addresses"):
+        inbox.box("reply_to_message", message=inbox.newest, text="Yes.", to_all=True)
+    assert not sink[0].mails
+
+
 def test_reply_to_all_goes_to_the_others_but_not_to_oneself(inbox, sink):
     inbox.deliver(mail(Cc="Dan <dan@example.org>, bob@example.org", Reply_To="desk@example.org"))
     arguments = inbox.box.arguments("reply_to_message", message=inbox.newest, text="Yes.", to_all=True)

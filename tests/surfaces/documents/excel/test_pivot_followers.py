@@ -173,6 +173,17 @@ def test_source_outside_of_the_workbook_is_named(call: Call, path: Path, surface
         call("edit_pivot", path.name, control_id="pivot-1")
 
 
+def test_source_by_a_defined_name_is_left_to_excel(call: Call, path: Path, surface: DocumentSurface) -> None:
+    changed(path, surface, CACHE, lambda xml: xml.replace('ref="A1:C4" sheet="Data"', 'name="Figures"'))
+    changed(path, surface, CACHE, lambda xml: xml.replace(' refreshOnLoad="1"', ""))
+    answer = call("edit_pivot", path.name, control_id="pivot-1")
+    assert answer["not_computed"].endswith("since it reads the defined name 'Figures'")
+    assert b'refreshOnLoad="1"' in parts(path)[CACHE]
+    with pytest.raises(ToolError, match="'Figures' is not a range of cells or the name of a table"):
+        call("edit_pivot", path.name, control_id="pivot-1", totals=False)
+    assert call("edit_pivot", path.name, control_id="pivot-1", cells="Data!A1:C4")["source"] == "Data!A1:C4"
+
+
 def test_pivot_chart_keeps_its_pivot_table(call: Call, path: Path, surface: DocumentSurface) -> None:
     call("insert_chart", path.name, sheet="P", cells="B4:C6", type="bar")
     link = '<c:pivotSource xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"><c:name>'

@@ -340,7 +340,7 @@ def test_sizes_are_bounded(call: Call, workspace: Path, monkeypatch: pytest.Monk
         call("insert_pivot", "book.xlsx", rows=["Region"], values=AMOUNT)
     monkeypatch.undo()
     monkeypatch.setattr(_pivot_results, "_MAX_CELLS", 5)
-    with pytest.raises(ToolError, match=r"would have 3 rows and 1 columns of results; at most 5 cells"):
+    with pytest.raises(ToolError, match=r"would have 6 cells, and at most 5 are written"):
         call("insert_pivot", "book.xlsx", rows=["Region"], values=AMOUNT)
 
 
@@ -393,3 +393,117 @@ def test_answer_names_hidden_rows_of_the_source(call: Call, workspace: Path) -> 
     book["Data"].row_dimensions[3].hidden = True
     book.save(path)
     assert call("insert_pivot", path.name, rows=["Region"], values=AMOUNT)["source_hidden_rows"] == "3"
+
+
+def refreshed(call: Call) -> Any:
+    """Refresh the pivot table, and check that it is computed and stays as it was."""
+    before = shown(call)
+    answer = call("edit_pivot", "book.xlsx", control_id="pivot-1")
+    assert "not_computed" not in answer
+    assert shown(call) == before
+    return before
+
+
+def test_accented_items_are_sorted_and_refreshed(call: Call, workspace: Path) -> None:
+    keys = ["Berta", "\u00c4rger", "a-b", "Zeta", "ab", "\u00e9t\u00e9", "b ", "B", "\u00df", "ss"]
+    made(workspace, [[key, 1] for key in keys], ["Key", "Value"])
+    call("insert_pivot", "book.xlsx", rows=["Key"], values=[{"column": "Value"}], totals=False)
+    labels = [row[0] for row in refreshed(call)[1:]]
+    assert sorted(labels) == sorted(keys)
+    assert labels.index("\u00c4rger") < labels.index("Berta") < labels.index("\u00e9t\u00e9") < labels.index("Zeta")
+
+
+def test_numbers_and_dates_of_one_column_are_refreshed(call: Call, workspace: Path) -> None:
+    days = [dt.date(2024, 1, 1), 45293, dt.date(2024, 1, 3), None, True, "x"]
+    made(workspace, [[day, 1] for day in days], ["Day", "Value"])
+    call("insert_pivot", "book.xlsx", rows=["Day"], values=[{"column": "Value"}], totals=False)
+    assert len(refreshed(call)) == 7
+
+
+ALPHABETICAL = [["April", "Jan", "May"], ["Ann", "May"]]
+"""Lists of items that are no names of months or days of one form."""
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["Mar", "Jan", "feb", "Dec"], ["Jan", "feb", "Mar", "Dec"]),
+        (["March", "January", "May"], ["January", "March", "May"]),
+        (["Mon", "Sun", "Fri"], ["Sun", "Mon", "Fri"]),
+        (["Friday", "Monday"], ["Monday", "Friday"]),
+        (["May", "April", "Jan"], ["April", "Jan", "May"]),
+        (["May", "Ann"], ["Ann", "May"]),
+    ],
+)
+def test_months_and_days_stand_in_calendar_order(
+    call: Call, workspace: Path, names: list[str], expected: list[str]
+) -> None:
+    path = made(workspace, [[name, 1] for name in names], ["Name", "Value"])
+    call("insert_pivot", path.name, rows=["Name"], values=[{"column": "Value"}], totals=False)
+    assert [row[0] for row in refreshed(call)[1:]] == expected
+    sort = next(part(path, "xl/pivotTables/pivotTable1.xml").iter(f"{N}pivotField")).get("sortType")
+    assert sort == ("ascending" if expected in ALPHABETICAL else None)
+
+
+def test_filter_keeps_all_that_is_shown_alike(call: Call, workspace: Path) -> None:
+    made(workspace, [[2024, 1], ["2024", 2], [2023, 4]], ["Year", "Value"])
+    filters = [{"column": "Year", "values": ["2024"]}]
+    call("insert_pivot", "book.xlsx", rows=["Value"], values=[{"column": "Value"}], filters=filters)
+    assert refreshed(call)[-1] == ["Grand Total", 3]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (123456789012345678, "1.23456789012346e+17"),
+        (0.1 + 0.2, "0.3"),
+        (dt.datetime(2024, 1, 2, 10, 30, 15, 700000), "2024-01-02T10:30:16"),  # noqa: DTZ001 - Excel has no zones
+        (dt.time(10, 30), "10:30:00"),
+        (dt.date(2024, 1, 2), "2024-01-02"),
+        (dt.timedelta(hours=30), "1900-01-01T06:00:00"),
+        (True, "TRUE"),
+    ],
+)
+def test_filter_of_one_value_is_refreshed(call: Call, workspace: Path, value: object, text: str) -> None:
+    made(workspace, [[value, 1], ["other", 2]], ["Key", "Value"])
+    filters = [{"column": "Key", "values": [text]}]
+    call("insert_pivot", "book.xlsx", rows=["Value"], values=[{"column": "Value"}], filters=filters)
+    assert refreshed(call)[-1] == ["Grand Total", 1]
+
+
+def test_moments_of_one_second_are_one_item(call: Call, workspace: Path) -> None:
+    moments = [dt.datetime(2024, 1, 2, 10, 30, 15, part) for part in (0, 1000, 400000)]  # noqa: DTZ001 - as above
+    path = made(workspace, [[moment, 1] for moment in moments], ["When", "Value"])
+    call("insert_pivot", path.name, rows=["When"], values=[{"column": "Value"}], totals=False)
+    assert [row[1] for row in shown(call)] == ["Sum of Value", 3]
+    (field, _) = part(path, "xl/pivotCache/pivotCacheDefinition1.xml").iter(f"{N}cacheField")
+    assert [item.get("v") for item in field[0]] == ["2024-01-02T10:30:15"]
+
+
+def test_look_that_was_chosen_in_excel_is_kept(call: Call, workspace: Path, surface: DocumentSurface) -> None:
+    path = made(workspace)
+    values = [{"column": "Amount"}, {"column": "Amount", "function": "average"}]
+    call("insert_pivot", path.name, rows=["Region"], values=values, to="P!A1")
+    book = openpyxl.load_workbook(path)
+    (pivot,) = book["P"]._pivots
+    pivot.pivotTableStyleInfo.name = "PivotStyleMedium9"
+    pivot.dataFields[0].numFmtId = 4
+    book.save(path)
+    assert pivots(surface)
+    call("edit_pivot", path.name, control_id="pivot-1", columns=["Quarter"], totals=False)
+    book = openpyxl.load_workbook(path)
+    (pivot,) = book["P"]._pivots
+    assert pivot.pivotTableStyleInfo.name == "PivotStyleMedium9"
+    assert [field.numFmtId for field in pivot.dataFields] == [4, None]
+    assert [book["P"].cell(4, column).number_format for column in (2, 3)] == ["#,##0.00", "General"]
+
+
+def test_long_headers_are_cut_as_in_excel(call: Call, workspace: Path) -> None:
+    path = made(workspace, [["a", 1, 2, 3]], ["k" * 300, "v" * 300, "v" * 299 + "w", "v" * 255])
+    call("insert_pivot", path.name, rows=["A"], values=[{"column": letter} for letter in "BCD"])
+    fields = part(path, "xl/pivotCache/pivotCacheDefinition1.xml").iter(f"{N}cacheField")
+    names = [field.get("name") for field in fields]
+    assert names == ["k" * 255, "v" * 255, "v" * 254 + "2", "v" * 254 + "3"]
+    headings = refreshed(call)[1][1:]
+    assert len({*headings}) == 3
+    assert {len(heading) for heading in headings} == {255}
