@@ -40,6 +40,8 @@ _SEALED = frozenset({"multipart/signed", "multipart/encrypted"})
 """Kinds of parts that are worth nothing once they are taken apart."""
 _NEEDED = frozenset({"from", "to", "cc", "reply-to", "date", "subject", "message-id", "references"})
 _NO_NAME = re.compile(r"[^\w ()-]+")
+_HEADER_BLOCK = re.compile(rb".*?(?:\r?\n(?=\r?\n)|\Z)", re.DOTALL)
+_HIDDEN_RECIPIENTS = re.compile(rb"^(?:resent-)?bcc[ \t]*:.*\n?(?:[ \t].*\n?)*", re.MULTILINE | re.IGNORECASE)
 _ERRORS = (ValueError, IndexError, AttributeError, TypeError, LookupError)
 
 
@@ -165,14 +167,23 @@ class OtherMessage:
         return files
 
     def _whole(self) -> AttachedFile:
-        """Return the message as it came, as a file."""
+        """Return the message as it came, as a file, without its hidden recipients."""
         subject = " ".join(_NO_NAME.sub(" ", shown_header(self.message, "Subject")).split())[:60].strip()
         files = self._attachments()
         names = [f"{file.name}, {len(file.data):,} bytes" for file in files[:_MOST_LISTED]]
         if len(files) > _MOST_LISTED:
             names.append(f"{len(files) - _MOST_LISTED} more")
         remark = "the whole other message" + (f" with {'; '.join(names)}" if names else "")
-        return AttachedFile(f"{subject or 'message'}.eml", "message/rfc822", self._data, remark=remark)
+        return AttachedFile(
+            f"{subject or 'message'}.eml", "message/rfc822", _without_hidden_recipients(self._data), remark=remark
+        )
+
+
+def _without_hidden_recipients(data: bytes) -> bytes:
+    """Leave out the recipients that a sent message's other ones may not see."""
+    headers = _HEADER_BLOCK.match(data)
+    end = headers.end() if headers is not None else 0
+    return _HIDDEN_RECIPIENTS.sub(b"", data[:end]) + data[end:]
 
 
 def _headers_alone(data: bytes) -> EmailMessage:

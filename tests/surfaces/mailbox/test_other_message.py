@@ -110,6 +110,14 @@ def test_approval_lists_what_the_whole_message_holds() -> None:
     assert shown.endswith("the file 'a.pdf', whose transfer encoding is damaged or unknown")
 
 
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+def test_hidden_recipients_of_a_sent_message_do_not_go_along(end: bytes) -> None:
+    data = UNREADABLE["damaged base64"].replace(b"\r\n", end)
+    hidden = b"Bcc: boss@example.org," + end + b" eve@example.org" + end + b"Resent-BCC : x@example.org" + end
+    (file,) = sent_on(hidden + data + end + b"Bcc: a line of the text" + end)[1].files
+    assert file.data == data + end + b"Bcc: a line of the text" + end
+
+
 def test_message_beyond_ascii_goes_along_with_the_same_bytes() -> None:
     data = HEAD + b"Content-Transfer-Encoding: x-odd\r\n\r\nGr\xfc\xdfe\0\n\r" + b"x" * 2_000
     part = list(leaves(sent_on(data)[0]))[1][0]
