@@ -44,10 +44,16 @@ def action_guard(action: RoutineAction, step: int, tree: Mapping[str, Any], *, h
 def filled_facts(facts: Mapping[str, JsonValue], tree: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Return recorded facts by the names that they have in this run.
 
+    Two values may be the same name now, as of one file to read and to make. Facts of it that differ can't hold at once.
+
     Raises:
         LookupError: If a reference in a name leads nowhere.
     """
-    return {str(resolve(name, tree)): resolve(value, tree) for name, value in facts.items()}
+    filled: dict[str, JsonValue] = {}
+    for written, recorded in facts.items():
+        name, value = str(resolve(written, tree)), resolve(recorded, tree)
+        filled[name] = value if filled.get(name, value) == value else f"both {filled[name]} and {value}"
+    return filled
 
 
 class _Marks:

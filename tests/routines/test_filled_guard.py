@@ -41,3 +41,9 @@ def test_action_whose_surface_has_no_forms_has_no_marks():
 def test_missing_value_of_a_fact_is_an_error():
     with pytest.raises(LookupError, match="nowhere"):
         guard_of({}, relies_on={"${month}": "a file"})
+
+
+def test_facts_that_differ_of_one_name_can_not_hold():
+    facts = {"${name}": "a file", "${item.0}": "a file", "may": "missing"}
+    assert guard_of({}, relies_on=facts).relies_on == {"may": "both a file and missing", "x": "a file"}
+    assert guard_of({}, relies_on={"${name}": "a file", "may": "a file"}).relies_on == {"may": "a file"}

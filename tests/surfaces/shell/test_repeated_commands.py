@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -101,6 +102,14 @@ def test_routine_stops_where_a_file_would_be_overwritten(runs):
     reason = runs.repeat(routine, {"data/may.csv": "1\n", "out.txt": "mine"})
     assert "expected 'out.txt' to be missing; found a file" in reason
     assert (runs.work / "out.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", [SORT, "mv data/may.csv out.txt"])
+def test_routine_stops_where_a_file_is_read_and_made(runs, command):
+    routine = runs.record({"data/may.csv": "b\na\n"}, command, **NAMES)
+    reason = runs.repeat(routine, {"data/may.csv": "d\nc\n"}, report="data/may.csv")
+    assert re.search("expected 'data/may.csv' to be both (a file and missing|missing and a file); found a file", reason)
+    assert (runs.work / "data/may.csv").read_text() == "d\nc\n"
 
 
 def test_routine_stops_where_a_file_is_a_folder_now(runs):
