@@ -139,10 +139,13 @@ class RoutineFollower:
         if request.reasons:  # after the guard: else they may be those against a model's answer
             raise LeftError(placed.number, "an answer that can be used", request.reasons[-1])
         plain = {tool.name for tool in request.tools if not tool.has_form}
-        guards = tuple(
-            action_guard(action, placed.number, tree, has_form=action.tool not in plain)
-            for action in placed.step.actions
-        )
+        try:
+            guards = tuple(
+                action_guard(action, placed.number, tree, has_form=action.tool not in plain)
+                for action in placed.step.actions
+            )
+        except LookupError as error:
+            raise LeftError(placed.number, "the results of earlier steps", str(error.args[0])) from error
         return _answer(content=content, routine_step=placed.place, guards=guards)
 
     def _placed(self, request: ModelRequest, progress: RoutineProgress, tree: dict[str, Any]) -> PlacedStep:
