@@ -72,6 +72,11 @@ class RoutineFollower:
     """Whether the task only plans its actions. Its steps can't be told further than they need no earlier ones."""
 
     @property
+    def _usual(self) -> dict[str, JsonValue]:
+        """The usual values of the parameters."""
+        return {name: parameter.value for name, parameter in self.routine.parameters.items()}
+
+    @property
     def name(self) -> str:
         """The name in events."""
         return f"routine:{self.routine.routine}"
@@ -141,7 +146,7 @@ class RoutineFollower:
         plain = {tool.name for tool in request.tools if not tool.has_form}
         try:
             guards = tuple(
-                action_guard(action, placed.number, tree, has_form=action.tool not in plain)
+                action_guard(action, placed.number, tree, has_form=action.tool not in plain, usual=self._usual)
                 for action in placed.step.actions
             )
         except LookupError as error:

@@ -140,6 +140,28 @@ def test_value_that_is_no_single_word_stops_the_routine(runs, value):
     assert not (runs.work / "evil").exists()
 
 
+IN_SCRIPTS = [
+    "sed -n p {}",
+    "awk '{{ print $1 }}' {}",
+    "find . -name {}",
+    "bash -c 'cat {}'",
+    "env A=b cat {}",
+    "echo $(cat {})",
+    "cat <<E\n{}\nE",
+]
+
+
+@pytest.mark.parametrize("command", IN_SCRIPTS)
+def test_value_in_a_script_differs_in_letters_and_digits_alone(runs, command):
+    files = {"may.csv": "1\n", "june7.csv": "2\n", "a b": "", "b.c.d": ""}
+    routine = runs.record(files, command.format("may.csv"), name="may.csv")
+    assert "${name}" in routine.subtasks[0].steps[0].actions[0].arguments["command"]
+    assert runs.repeat(routine, files) == ""
+    assert runs.repeat(routine, files, name="june7.csv") == ""
+    for value in ("a b", "b.c.d", "-x.csv", "*.csv", "$x.csv", "x.csv;", "`x.csv`"):
+        assert "found another form" in runs.repeat(routine, files, name=value)
+
+
 def test_old_routine_without_facts_has_the_guard_of_words(runs):
     step = {"status": "CONTINUE", "actions": [{"tool": "run", "arguments": {"command": "cat ${name}"}}]}
     subtask = {"target": "box", "kind": "linux", "request": "Go", "steps": [step, {"status": "FINISH"}]}
