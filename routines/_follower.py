@@ -161,7 +161,7 @@ class RoutineFollower:
             if before is not None:
                 number = before.number
                 if not progress.asked:
-                    _check_results(before, progress.results_of(before.place) or (), tree)
+                    _check_results(before, progress, tree)
                     _check_look(before, progress, request)
                     self._check_subtasks(before, request)
             placed = placed_step(steps, place, tree, progress.results_of)
@@ -312,9 +312,14 @@ def _check_look(placed: PlacedStep, progress: RoutineProgress, request: ModelReq
         raise LeftError(placed.number, expected, "the same view", place=placed.place, by_guard=True)
 
 
-def _check_results(placed: PlacedStep, results: Sequence[CommandResult], tree: Mapping[str, Any]) -> None:
-    """Leave the routine if a step was not done as recorded."""
-    values = tree if placed.item is None else {**tree, "item": placed.item}
+def _check_results(placed: PlacedStep, progress: RoutineProgress, tree: Mapping[str, Any]) -> None:
+    """Leave the routine if a step was not done as recorded.
+
+    Folders are those before it, since it may have changed them.
+    """
+    results = progress.results_of(placed.place) or ()
+    folders = [folders_of(record.observation) for record in progress.records_of(placed.place)[-1:]]
+    values = {**tree, "window": folders[0] if folders else {}, **({} if placed.item is None else {"item": placed.item})}
     for number, action in enumerate(placed.step.actions):
         result = results[number] if number < len(results) else None
         missed = None if result is None else result.missed or _changed_fact(placed, action, result, values)

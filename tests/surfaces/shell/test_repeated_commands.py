@@ -162,6 +162,14 @@ def test_value_in_a_script_differs_in_letters_and_digits_alone(runs, command):
         assert "found another form" in runs.repeat(routine, files, name=value)
 
 
+def test_routine_repeats_a_command_that_leaves_its_folder(runs):
+    folder = runs.folder / "work-1"
+    command = f"sort {folder}/data/may.csv > {folder}/data/out.txt && cd .."
+    routine = runs.record({"data/may.csv": "b\na\n"}, "cd data", command, "cat data/out.txt")
+    assert "${window.cwd}/out.txt" in routine.subtasks[0].steps[1].actions[0].expect.leaves
+    assert runs.repeat(routine, {"data/may.csv": "d\nc\n"}) == ""
+
+
 def test_old_routine_without_facts_has_the_guard_of_words(runs):
     step = {"status": "CONTINUE", "actions": [{"tool": "run", "arguments": {"command": "cat ${name}"}}]}
     subtask = {"target": "box", "kind": "linux", "request": "Go", "steps": [step, {"status": "FINISH"}]}
