@@ -69,7 +69,10 @@ def filled_facts(facts: Mapping[str, JsonValue], tree: Mapping[str, Any]) -> dic
 
 
 class _Marks:
-    """The marks of one action: numbers that no value is, with the signs of a usual value between them."""
+    """The marks of one action: numbers that no value is.
+
+    They have the signs of the usual value between them.
+    """
 
     def __init__(self, tree: Mapping[str, Any], usual: Mapping[str, JsonValue]) -> None:
         self._tree = tree

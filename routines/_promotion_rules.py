@@ -160,7 +160,10 @@ def _dropped(old: _CallFacts, new: _CallFacts) -> list[tuple[str, str, str]]:
 
 
 def _dropped_calls(before: _Facts, after: _Facts) -> list[tuple[str, str]]:
-    """List the tools of which a repair leaves out calls, and their guards with them."""
+    """List the tools with fewer calls than before.
+
+    The guards of the calls are gone with them.
+    """
     return [call for call, number in before.tools.items() if after.tools[call] < number][:_MOST]
 
 

@@ -99,7 +99,7 @@ def _arguments(program: str, words: Sequence[JsonValue]) -> list[JsonValue]:
 
 
 def _program_places(program: str, words: Sequence[JsonValue]) -> Iterator[int]:
-    """Yield the places of the words that may be the program which another one runs.
+    """Yield the places of words that another program may run.
 
     A word after an option may be its value, or the program.
     """
@@ -118,7 +118,7 @@ def _program_places(program: str, words: Sequence[JsonValue]) -> Iterator[int]:
 
 
 def _may_take_value(program: str, word: JsonValue) -> bool:
-    """Return whether a word is an option whose value may be the next word."""
+    """Return whether an option may have the next word as value."""
     if not isinstance(word, str) or not word.startswith("-") or "=" in word:
         return False
     return not _JOINED_VALUE.match(word) and not set(word[1:]) <= set(_FLAGS.get(program, ""))
