@@ -33,6 +33,8 @@ _SECRET = "${secret:"  # noqa: S105 - the prefix, no secret
 _REFERENCE = re.compile(r"\$\{((?:subtasks|steps)\.[^{}]*)\}")
 _ANY_REFERENCE = re.compile(r"\$\{((?!secret:)[^}]*)\}")
 _PART = re.compile(r"\$\$\{|\$\{((?!secret:)[^}]*)\}")
+_INDEX = re.compile(r"\d{1,9}")
+"""The place of an item in a list; Python makes no number of thousands of digits."""
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 """Allowed member names in references: they may come from a document, and appear in a schema."""
 
@@ -231,7 +233,7 @@ def look_up(path: str, tree: Mapping[str, Any]) -> Any:
     for part in path.strip().split("."):
         if isinstance(current, dict) and part in current:
             current = current[part]
-        elif isinstance(current, list) and part.isdecimal() and int(part) < len(current):
+        elif isinstance(current, list) and _INDEX.fullmatch(part) and int(part) < len(current):
             current = current[int(part)]
         else:
             there = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import ActionGuard
@@ -21,10 +22,20 @@ if TYPE_CHECKING:
 
 _PART = re.compile(r"\$\$\{|\$\{((?!secret:)[^}]*)\}")
 """A reference within a text. ``$${`` stands for a plain ``${``."""
+_PLAIN = re.compile(r"[\w./](?:[\w./:@ -]*\w)?")
+"""A usual value whose mark has the same signs: no option, pattern or expansion."""
+_LETTERS = re.compile(r"\w+")
 _DIGITS = 30
 
 
-def action_guard(action: RoutineAction, step: int, tree: Mapping[str, Any], *, has_form: bool) -> ActionGuard:
+def action_guard(
+    action: RoutineAction,
+    step: int,
+    tree: Mapping[str, Any],
+    *,
+    has_form: bool,
+    usual: Mapping[str, JsonValue] = MappingProxyType({}),
+) -> ActionGuard:
     """Make the guard of an action, with the values of this run.
 
     Args:
@@ -32,11 +43,12 @@ def action_guard(action: RoutineAction, step: int, tree: Mapping[str, Any], *, h
         step: The number of its step.
         tree: The values that references stand for.
         has_form: Whether its surface may tell the form of the call; else there are no marks.
+        usual: The usual values of parameters. Where a form tells the signs of a value, they are to be as in these.
 
     Raises:
         LookupError: If a reference leads nowhere.
     """
-    facts, marks = filled_facts(action.relies_on, tree), _Marks(tree)
+    facts, marks = filled_facts(action.relies_on, tree), _Marks(tree, usual)
     marked = {name: marks.put_in(value) for name, value in action.arguments.items() if has_form}
     return ActionGuard(step=step, marked=marked if marks.texts else None, texts=marks.texts, relies_on=facts)
 
@@ -44,17 +56,27 @@ def action_guard(action: RoutineAction, step: int, tree: Mapping[str, Any], *, h
 def filled_facts(facts: Mapping[str, JsonValue], tree: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Return recorded facts by the names that they have in this run.
 
+    Two values may be the same name now, as of one file to read and to make. Facts of it that differ can't hold at once.
+
     Raises:
         LookupError: If a reference in a name leads nowhere.
     """
-    return {str(resolve(name, tree)): resolve(value, tree) for name, value in facts.items()}
+    filled: dict[str, JsonValue] = {}
+    for written, recorded in facts.items():
+        name, value = str(resolve(written, tree)), resolve(recorded, tree)
+        filled[name] = value if filled.get(name, value) == value else f"both {filled[name]} and {value}"
+    return filled
 
 
 class _Marks:
-    """The marks of one action: numbers that no value is."""
+    """The marks of one action: numbers that no value is.
 
-    def __init__(self, tree: Mapping[str, Any]) -> None:
+    They have the signs of the usual value between them.
+    """
+
+    def __init__(self, tree: Mapping[str, Any], usual: Mapping[str, JsonValue]) -> None:
         self._tree = tree
+        self._usual = usual
         self.texts: dict[str, str] = {}
 
     def put_in(self, value: JsonValue) -> JsonValue:
@@ -75,7 +97,14 @@ class _Marks:
         return _PART.sub(lambda part: "${" if part[1] is None else self._mark(part[1]), value)
 
     def _mark(self, path: str) -> str:
-        digest = int(hashlib.sha256(f"{len(self.texts)} {path} {self.texts}".encode()).hexdigest(), 16)
-        mark = str(digest)[:_DIGITS]
+        usual = str(self._usual.get(path))
+        mark = _LETTERS.sub(
+            lambda part: _number(f"{part.start()} {len(self.texts)} {path} {self.texts}"),
+            usual if _PLAIN.fullmatch(usual) else "0",
+        )
         self.texts[mark] = str(look_up(path, self._tree))
         return mark
+
+
+def _number(text: str) -> str:
+    return str(int(hashlib.sha256(text.encode()).hexdigest(), 16))[:_DIGITS]

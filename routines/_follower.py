@@ -72,6 +72,11 @@ class RoutineFollower:
     """Whether the task only plans its actions. Its steps can't be told further than they need no earlier ones."""
 
     @property
+    def _usual(self) -> dict[str, JsonValue]:
+        """The usual values of the parameters."""
+        return {name: parameter.value for name, parameter in self.routine.parameters.items()}
+
+    @property
     def name(self) -> str:
         """The name in events."""
         return f"routine:{self.routine.routine}"
@@ -139,10 +144,13 @@ class RoutineFollower:
         if request.reasons:  # after the guard: else they may be those against a model's answer
             raise LeftError(placed.number, "an answer that can be used", request.reasons[-1])
         plain = {tool.name for tool in request.tools if not tool.has_form}
-        guards = tuple(
-            action_guard(action, placed.number, tree, has_form=action.tool not in plain)
-            for action in placed.step.actions
-        )
+        try:
+            guards = tuple(
+                action_guard(action, placed.number, tree, has_form=action.tool not in plain, usual=self._usual)
+                for action in placed.step.actions
+            )
+        except LookupError as error:
+            raise LeftError(placed.number, "the results of earlier steps", str(error.args[0])) from error
         return _answer(content=content, routine_step=placed.place, guards=guards)
 
     def _placed(self, request: ModelRequest, progress: RoutineProgress, tree: dict[str, Any]) -> PlacedStep:
@@ -153,7 +161,7 @@ class RoutineFollower:
             if before is not None:
                 number = before.number
                 if not progress.asked:
-                    _check_results(before, progress.results_of(before.place) or (), tree)
+                    _check_results(before, progress, tree)
                     _check_look(before, progress, request)
                     self._check_subtasks(before, request)
             placed = placed_step(steps, place, tree, progress.results_of)
@@ -304,9 +312,14 @@ def _check_look(placed: PlacedStep, progress: RoutineProgress, request: ModelReq
         raise LeftError(placed.number, expected, "the same view", place=placed.place, by_guard=True)
 
 
-def _check_results(placed: PlacedStep, results: Sequence[CommandResult], tree: Mapping[str, Any]) -> None:
-    """Leave the routine if a step was not done as recorded."""
-    values = tree if placed.item is None else {**tree, "item": placed.item}
+def _check_results(placed: PlacedStep, progress: RoutineProgress, tree: Mapping[str, Any]) -> None:
+    """Leave the routine if a step was not done as recorded.
+
+    Folders are those before it, since it may have changed them.
+    """
+    results = progress.results_of(placed.place) or ()
+    folders = [folders_of(record.observation) for record in progress.records_of(placed.place)[-1:]]
+    values = {**tree, "window": folders[0] if folders else {}, **({} if placed.item is None else {"item": placed.item})}
     for number, action in enumerate(placed.step.actions):
         result = results[number] if number < len(results) else None
         missed = None if result is None else result.missed or _changed_fact(placed, action, result, values)

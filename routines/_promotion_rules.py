@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.messages import RoutineLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from callboard.messages import Routine, RoutineAction, RoutineStep
 
@@ -56,6 +57,7 @@ def concerns(old: Routine, new: Routine) -> list[str]:
     return [
         *(f"{place}: {_short(value)} is a new value" for value, place in after.new_literals(before)),
         *(f"it takes {place} from {root}" for _, place, root in _added(after.sources, before.sources)),
+        *(f"it makes fewer calls of {tool}" for _, tool in _dropped_calls(before, after)),
         *(f"it repeats steps for each of {path}" for path in _added(after.loops, before.loops)),
         *(f"it works in another window: {window!r}" for window in windows),
         *(f"it goes on behind the dialog {dialog!r}" for dialog in _added(after.dialogs, before.dialogs)),
@@ -70,7 +72,8 @@ class _Facts:
     """The facts of a routine that count for its promotion."""
 
     targets: dict[Any, None] = field(default_factory=dict)
-    tools: dict[Any, None] = field(default_factory=dict)
+    tools: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """The number of calls, by kind and tool; those of a loop count once."""
     hazards: dict[Any, None] = field(default_factory=dict)
     secrets: dict[Any, None] = field(default_factory=dict)
     unguarded: dict[Any, None] = field(default_factory=dict)
@@ -115,7 +118,7 @@ class _Facts:
             self._add_action(kind, f"{place}.actions.{number}", step, action)
 
     def _add_action(self, kind: str, place: str, step: RoutineStep, action: RoutineAction) -> None:
-        self.tools[kind, action.tool] = None
+        self.tools[kind, action.tool] += 1
         self.hazards |= dict.fromkeys((kind, action.tool, str(hazard)) for hazard in action.hazards)
         guards = {"a control": action.control, "an expected result": action.expect, "a window": step.window or None}
         guards["a change of the view"] = step.alters or None
@@ -156,6 +159,14 @@ def _dropped(old: _CallFacts, new: _CallFacts) -> list[tuple[str, str, str]]:
     return dropped[:_MOST]
 
 
+def _dropped_calls(before: _Facts, after: _Facts) -> list[tuple[str, str]]:
+    """List the tools with fewer calls than before.
+
+    The guards of the calls are gone with them.
+    """
+    return [call for call, number in before.tools.items() if after.tools[call] < number][:_MOST]
+
+
 def _changed(old: _CallFacts, new: _CallFacts) -> list[tuple[str, str, Any]]:
     """List the facts of the same calls that are others now."""
     pairs = ((call, name, value) for call, facts in new.items() for name, value in facts.items())
@@ -176,7 +187,7 @@ def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield place, value
 
 
-def _added(new: dict[Any, None], old: dict[Any, None]) -> list[Any]:
+def _added(new: Iterable[Any], old: Container[Any]) -> list[Any]:
     return [value for value in new if value not in old][:_MOST]
 
 

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 """A reference in a text. ``$${`` stands for a plain ``${``, and is none."""
-_RESULT = re.compile(r"steps\.([1-9]\d*)\.results\.(\d+)\.value(?:\..+)?|steps\.([1-9]\d*)\.output(?:\..+)?")
-_OUTPUT = re.compile(r"subtasks\.([1-9]\d*)\.output(?:\..+)?")
-_CONTROL = re.compile(r"controls\.(\d+)\.(?:id|name|kind)")
+_RESULT = re.compile(
+    r"steps\.([1-9]\d{0,8})\.results\.(\d{1,9})\.value(?:\..+)?|steps\.([1-9]\d{0,8})\.output(?:\..+)?"
+)
+_OUTPUT = re.compile(r"subtasks\.([1-9]\d{0,8})\.output(?:\..+)?")
+_CONTROL = re.compile(r"controls\.(\d{1,9})\.(?:id|name|kind)")
 _ITEM = re.compile(r"item(?:\..+)?")
 _SECRET = re.compile(r"secret:[A-Za-z0-9_.-]{1,100}")
 

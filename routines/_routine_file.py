@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1_000_000
 """The largest file of a routine, in bytes."""
+_MOST_LEVELS = 100
+"""The most lists and mappings that are inside each other: a journal must be able to hold the routine of a task."""
 _MOST_PROBLEMS = 10
 """The number of problems that an error names."""
 _FROM_ONE = frozenset({"host", "subtasks", "steps", "assign", "checks"})
@@ -36,6 +38,9 @@ def load_routine(path: Path) -> Routine:
         form = "is empty" if content is None else f"holds {form_of(content)}"
         msg = f"{path}: {form}, not a mapping of keys to values: `callboard routine save` writes a routine"
         raise RoutineError(msg)
+    if _levels(content) > _MOST_LEVELS:
+        msg = f"{path}: is nested too deeply: at most {_MOST_LEVELS} levels are possible"
+        raise RoutineError(msg)
     try:
         routine = Routine.model_validate(content)
     except ValidationError as error:
@@ -45,6 +50,12 @@ def load_routine(path: Path) -> Routine:
     if lines:
         raise _error(path, lines)
     return routine
+
+
+def _levels(content: object) -> int:
+    """Count the levels of a value."""
+    parts = content.values() if isinstance(content, dict) else content if isinstance(content, list) else None
+    return 0 if parts is None else 1 + max(map(_levels, parts), default=0)
 
 
 def _place(loc: Sequence[str | int]) -> list[str | int]:

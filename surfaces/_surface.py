@@ -392,11 +392,12 @@ class Server(ABC):
         """Return the parts of a call that no filled value may change.
 
         They are for arguments that are written in a language, such as a command line or a query. A routine fills values
-        into these: parameters, items and earlier results. For each such call it is asked twice: once with a mark, a
-        number of 30 digits, in place of each value, and once with the values. In the first answer each mark is then
-        replaced by its value, in all texts but the keys of objects. If the answers differ, the call is not made. So
-        a word that a value may be is a text, and a keyword, a program or an operator is a key. None, the default, is
-        for calls whose arguments are plain data.
+        into these: parameters, items and earlier results. For each such call it is asked twice: once with a mark in
+        place of each value, and once with the values. A mark is a number of 30 digits, or several with the signs of a
+        parameter's usual value between them: one for each of its words. In the first answer each mark is then replaced
+        by its value, in all texts but the keys of objects. If the answers differ, the call is not made. So a word that
+        a value may be is a text, and a keyword, a program or an operator is a key. None, the default, is for calls
+        whose arguments are plain data.
 
         Args:
             target: The target that it is called on.

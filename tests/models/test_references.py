@@ -112,7 +112,7 @@ def test_only_a_text_is_a_reference(value):
 @pytest.mark.parametrize(
     "text",
     ["${subtasks.2.output}", "${subtasks.1.output.none}", "${subtasks.1.request}", "${steps.1.results.9.value}",
-     "${steps.2.results.0.value}", "${steps.1.thought}"],
+     "${steps.2.results.0.value}", "${steps.1.thought}", f"${{steps.1.results.{'9' * 5_000}.value}}"],
 )  # fmt: skip
 def test_unknown_reference_error_lists_the_existing_ones(text):
     references = of(step({"rows": ROWS}), subtasks=(left(1, {"cells": ROWS}),))

@@ -374,6 +374,15 @@ def test_other_form_of_a_result_stops_the_routine(start):
     assert [text for _, _, text in surface.effects] == ["one"]
 
 
+def test_fact_with_a_missing_result_in_its_name_stops_the_routine(start):
+    surface = MemoryServer(MemoryServer.window())
+    step = write("two", relies_on={"${steps.1.results.0.value.rows}": "a file"})
+    supervisor = start(servers=[surface], system={"ask_question": False})
+    result = supervisor.submit(Task(routine=lone(write("one"), step, **WHO))).result(PATIENCE)
+    assert (result.outcome, [text for _, _, text in surface.effects]) == (Outcome.FAILED, ["one"])
+    assert "expected the results of earlier steps; found ${steps.1.results.0.value.rows}" in result.causes[0].reason
+
+
 def test_routine_of_several_subtasks_hands_over_and_passes_results_on(start):
     surface = MemoryServer(MemoryServer.window(), MemoryServer.window("two"))
     first = {

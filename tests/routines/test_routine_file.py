@@ -157,6 +157,7 @@ def test_an_invalid_file_is_refused_with_the_place(file, text, says):
     [
         ({"result": "${month}"}, "result: ${month} is no parameter; there is none: add it to `parameters`"),
         ({"result": "${steps.2.results.0.value}"}, "result: ${steps.2.results.0.value} leads nowhere"),
+        ({"result": f"${{steps.{'9' * 5_000}.output}}"}, "result: ${steps.999"),
         ({"result": "${steps.1.result}"}, "result: ${steps.1.result} has another form than ${steps.1.results.0.value}"),
         ({"result": "${subtasks.1.output}"}, "result: ${subtasks.1.output} leads nowhere: no subtask before it"),
         ({"window": "${app}"}, "window: ${app} is no parameter"),
@@ -193,6 +194,14 @@ def test_a_file_that_is_too_large_or_missing_is_refused(file):
     with pytest.raises(RoutineError, match="can't be read: No such file"):
         load_routine(file)
     assert refusal(file, "#" * (MOST_BYTES + 1)) == "has 1,000,001 bytes, and at most 1,000,000 are possible"
+
+
+def test_a_file_that_a_journal_could_not_hold_is_refused(file):
+    assert refusal(file, routine_text({"status": "FINISH", "result": json.loads("[" * 97 + "]" * 97)})) == (
+        "is nested too deeply: at most 100 levels are possible"
+    )
+    file.write_text(routine_text({"status": "FINISH", "result": json.loads("[" * 95 + "]" * 95)}))
+    assert load_routine(file)
 
 
 def test_the_number_of_problems_in_an_error_is_limited(file):

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 from callboard.surfaces.shell.judging._braces import expand_braces
 from callboard.surfaces.shell.judging._lenient_reader import LenientReader
-from callboard.surfaces.shell.judging._privileged import DATA_PROGRAMS, FIRST_IS_DATA, RUNNERS
+from callboard.surfaces.shell.judging._privileged import (
+    DATA_PROGRAMS,
+    EXECS,
+    FINDERS,
+    FIRST_IS_DATA,
+    PRIVILEGED,
+    RUNNERS,
+)
 from callboard.surfaces.shell.judging._syntax import WORDS, parsed
 from callboard.surfaces.shell.judging._word_expansion import UnclearError, evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pydantic import JsonValue
     from tree_sitter import Node
@@ -23,7 +30,18 @@ _PLAIN = re.compile(r"[\w./,:=@%+ -]*")
 """The signs of names, numbers and addresses."""
 _NO_PROGRAM = re.compile(r"-|[\d.]+[smhd]?$|\w+=")
 """An option, a number or an assignment before the program that another one runs."""
-_CODED = RUNNERS | {"awk", "gawk", "mawk", "sed", "find", "xargs"}
+_JOINED_VALUE = re.compile(r"-\w[^A-Za-z]")
+"""A short option with its value, such as ``-n1``."""
+_FLAGS = {
+    "env": "0iv",
+    "ssh": "46ACTXnqtvx",
+    "sudo": "AEHPSbins",
+    "xargs": "0prtx",
+    **dict.fromkeys(("bash", "dash", "sh"), "ceilnuvx"),
+}
+"""Options without a value of programs that run others."""
+_RUNNING = RUNNERS | PRIVILEGED
+_CODED = _RUNNING | {"awk", "gawk", "mawk", "sed", "find", "xargs"}
 """Programs whose words are commands, scripts or expressions, also where they look like names."""
 
 
@@ -75,12 +93,35 @@ def _arguments(program: str, words: Sequence[JsonValue]) -> list[JsonValue]:
     """Return a program's words; options, code and further programs have keys."""
     bare = program.rpartition("/")[2]
     arguments = [_argument(bare, word) for word in words]
-    operands = [place for place, word in enumerate(words) if isinstance(word, str) and not _NO_PROGRAM.match(word)]
-    first = int(bare in FIRST_IS_DATA)
-    if bare in RUNNERS and len(operands) > first:
-        place = operands[first]
+    for place in _program_places(bare, words):
         arguments[place] = {"runs": [arguments[place], *_programs(str(words[place]))]}
     return arguments
+
+
+def _program_places(program: str, words: Sequence[JsonValue]) -> Iterator[int]:
+    """Yield the places of words that another program may run.
+
+    A word after an option may be its value, or the program.
+    """
+    before: JsonValue = ""
+    first = int(program in FIRST_IS_DATA)
+    operands = certain = 0
+    for place, word in enumerate(words):
+        if program in FINDERS and isinstance(before, str) and before in EXECS:
+            yield place
+        if program in _RUNNING and certain <= first and isinstance(word, str) and not _NO_PROGRAM.match(word):
+            operands += 1
+            certain += not _may_take_value(program, before)
+            if operands > first:
+                yield place
+        before = word
+
+
+def _may_take_value(program: str, word: JsonValue) -> bool:
+    """Return whether an option may have the next word as value."""
+    if not isinstance(word, str) or not word.startswith("-") or "=" in word:
+        return False
+    return not _JOINED_VALUE.match(word) and not set(word[1:]) <= set(_FLAGS.get(program, ""))
 
 
 def _argument(program: str, word: JsonValue) -> JsonValue:

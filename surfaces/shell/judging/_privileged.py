@@ -29,18 +29,18 @@ _RUNNING = """
 env nice nohup timeout stdbuf setsid ionice chrt taskset watch unshare nsenter chroot flock strace ltrace busybox
 command builtin exec trap alias time
 """
-_PRIVILEGED = frozenset(_SWITCHING.split())
+PRIVILEGED = frozenset(_SWITCHING.split())
 DATA_PROGRAMS = READS.keys() | WRITES.keys() | frozenset(_TAKING_DATA.split())
 """Programs whose words are texts, names and patterns. The words of all others may be a command."""
 _SHELLS = frozenset(_RUNNING_SCRIPTS.split())
 RUNNERS = _SHELLS | frozenset(_RUNNING.split())
 _CODED = frozenset({"awk", "gawk", "mawk", "sed"})
-_FINDERS = frozenset({"find", "fd", "fdfind"})
-_EXECS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+FINDERS = frozenset({"find", "fd", "fdfind"})
+EXECS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 FIRST_IS_DATA = frozenset({"flock", "chroot", "ssh", "taskset"})
 _JOINED = frozenset({"eval", "ssh", "watch", "parallel"})
 _PRINTERS = frozenset({"echo", "printf"})
-_NAMES = "|".join(sorted(map(re.escape, _PRIVILEGED), key=len, reverse=True))
+_NAMES = "|".join(sorted(map(re.escape, PRIVILEGED), key=len, reverse=True))
 _ANYWHERE = re.compile(rf"(?<![\w.-])({_NAMES})(?![\w.-])")
 _BEGINS = re.compile(rf"(?:^|[;&|(`!\n])[ \t]*(?:/[\w./-]*/)?({_NAMES})(?![\w./-])")
 _CODE = re.compile(
@@ -103,9 +103,9 @@ class _Search:
             program = head.split()[:1]
             name = program[0].rpartition("/")[2] if program else ""
             self._program(head, name)
-            if name in _FINDERS:
-                lists += [arguments[index + 1 :] for index, word in enumerate(arguments) if word in _EXECS]
-            if name in _CODED or name in _FINDERS:
+            if name in FINDERS:
+                lists += [arguments[index + 1 :] for index, word in enumerate(arguments) if word in EXECS]
+            if name in _CODED or name in FINDERS:
                 self._code(arguments)
             elif name not in DATA_PROGRAMS and not (name == "command" and arguments[:1] in (["-v"], ["-V"])):
                 lists += self._arguments(name, arguments)
@@ -118,7 +118,7 @@ class _Search:
         self.name = self.name or next(
             (
                 candidate
-                for candidate in _PRIVILEGED
+                for candidate in PRIVILEGED
                 if name == candidate or (patterns and fnmatch.fnmatchcase(candidate, name))
             ),
             "",
@@ -139,7 +139,7 @@ class _Search:
         self._code(words)
         for index, word in enumerate(words):
             folder, _, bare = word.rpartition("/")
-            if (not folder or folder in PATH.split(":")) and bare in DATA_PROGRAMS | RUNNERS | _CODED | _FINDERS:
+            if (not folder or folder in PATH.split(":")) and bare in DATA_PROGRAMS | RUNNERS | _CODED | FINDERS:
                 yield words[index:]
                 return
             for part in (word, word.partition("=")[2], word.rpartition("=")[2], word[2:] if word[:2] == "-S" else ""):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -103,6 +104,14 @@ def test_routine_stops_where_a_file_would_be_overwritten(runs):
     assert (runs.work / "out.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("command", [SORT, "mv data/may.csv out.txt"])
+def test_routine_stops_where_a_file_is_read_and_made(runs, command):
+    routine = runs.record({"data/may.csv": "b\na\n"}, command, **NAMES)
+    reason = runs.repeat(routine, {"data/may.csv": "d\nc\n"}, report="data/may.csv")
+    assert re.search("expected 'data/may.csv' to be both (a file and missing|missing and a file); found a file", reason)
+    assert (runs.work / "data/may.csv").read_text() == "d\nc\n"
+
+
 def test_routine_stops_where_a_file_is_a_folder_now(runs):
     routine = runs.record({"data/may.csv": "b\na\n"}, SORT, **NAMES)
     reason = runs.repeat(routine, {"data/may.csv": "1\n"}, source="data")
@@ -129,6 +138,36 @@ def test_value_that_is_no_single_word_stops_the_routine(runs, value):
     reason = runs.repeat(routine, {"may": "1", "a": "", "b": ""}, name=value)
     assert f"expected the recorded form of the call with {value!r} in it; found another form" in reason
     assert not (runs.work / "evil").exists()
+
+
+IN_SCRIPTS = [
+    "sed -n p {}",
+    "awk '{{ print $1 }}' {}",
+    "find . -name {}",
+    "bash -c 'cat {}'",
+    "env A=b cat {}",
+    "echo $(cat {})",
+    "cat <<E\n{}\nE",
+]
+
+
+@pytest.mark.parametrize("command", IN_SCRIPTS)
+def test_value_in_a_script_differs_in_letters_and_digits_alone(runs, command):
+    files = {"may.csv": "1\n", "june7.csv": "2\n", "a b": "", "b.c.d": ""}
+    routine = runs.record(files, command.format("may.csv"), name="may.csv")
+    assert "${name}" in routine.subtasks[0].steps[0].actions[0].arguments["command"]
+    assert runs.repeat(routine, files) == ""
+    assert runs.repeat(routine, files, name="june7.csv") == ""
+    for value in ("a b", "b.c.d", "-x.csv", "*.csv", "$x.csv", "x.csv;", "`x.csv`"):
+        assert "found another form" in runs.repeat(routine, files, name=value)
+
+
+def test_routine_repeats_a_command_that_leaves_its_folder(runs):
+    folder = runs.folder / "work-1"
+    command = f"sort {folder}/data/may.csv > {folder}/data/out.txt && cd .."
+    routine = runs.record({"data/may.csv": "b\na\n"}, "cd data", command, "cat data/out.txt")
+    assert "${window.cwd}/out.txt" in routine.subtasks[0].steps[1].actions[0].expect.leaves
+    assert runs.repeat(routine, {"data/may.csv": "d\nc\n"}) == ""
 
 
 def test_old_routine_without_facts_has_the_guard_of_words(runs):

@@ -111,6 +111,15 @@ def test_quoted_texts_are_values():
         ("env {} x", "rm"),
         ("timeout 5 {} x", "rm"),
         ("xargs {} < x", "rm"),
+        ("xargs -I [] {} [] < x", "rm"),
+        ("xargs -0 {} < x", "rm"),
+        ("find . -exec {} x ';'", "rm"),
+        ("timeout -s KILL 5 {} x", "rm"),
+        ("env -u A {} x", "rm"),
+        ("stdbuf -o L {} x", "rm"),
+        ("sudo -u bob {} x", "rm"),
+        ("ssh -l bob host {} x", "rm"),
+        ("bash -o pipefail -c '{} x'", "rm"),
         ("bash {}", "other.sh"),
         ("bash -c '{}'", "reboot"),
         ("bash -c 'cat {}'", "a; reboot"),
@@ -146,6 +155,26 @@ def test_values_in_scripts_are_letters_and_digits():
     assert is_same("awk '/{}/ {{ print $1 }}' x", "june")
     assert is_same("bash -c 'cat {}'", "june")
     assert not is_same("bash -c 'cat {}'", "data/june")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "xargs -0 grep {} < x",
+        "xargs -I [] cp [] {} < x",
+        "xargs -n 1 cat {} < x",
+        "xargs -n1 cat {} < x",
+        "timeout -s KILL 5 cat {}",
+        "env -i A=1 cat {}",
+        "sudo -n cat {}",
+        "nice -n 5 cat {}",
+        "bash -eu x.sh {}",
+        "bash -c 'cat $1' x {}",
+        "find . -exec grep {} x ';'",
+    ],
+)
+def test_words_of_a_program_that_another_one_runs_are_values(template):
+    assert is_same(template, "june")
 
 
 def test_forms_do_not_depend_on_quotes():
