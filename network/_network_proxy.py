@@ -141,7 +141,10 @@ class NetworkProxy:
         await _cut(access.connections)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection, which is closed even if its task is cancelled before it begins."""
+        """Serve a connection.
+
+        It is closed even if its task is cancelled before it begins.
+        """
         if self._is_closed or len(self._connections) >= self._limits.connections:
             writer.transport.abort()
             return

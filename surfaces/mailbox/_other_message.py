@@ -167,7 +167,7 @@ class OtherMessage:
         return files
 
     def _whole(self) -> AttachedFile:
-        """Return the message as it came, as a file, without its hidden recipients."""
+        """Return the message as a file, without its hidden recipients."""
         subject = " ".join(_NO_NAME.sub(" ", shown_header(self.message, "Subject")).split())[:60].strip()
         files = self._attachments()
         names = [f"{file.name}, {len(file.data):,} bytes" for file in files[:_MOST_LISTED]]
@@ -180,7 +180,7 @@ class OtherMessage:
 
 
 def _without_hidden_recipients(data: bytes) -> bytes:
-    """Leave out the recipients that a sent message's other ones may not see."""
+    """Leave out the recipients that other ones may not see."""
     headers = _HEADER_BLOCK.match(data)
     end = headers.end() if headers is not None else 0
     return _HIDDEN_RECIPIENTS.sub(b"", data[:end]) + data[end:]
