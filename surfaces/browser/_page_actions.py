@@ -231,21 +231,27 @@ async def _hovered_part(tab: Tab, target: Element) -> ElementHandle | None:
 async def hover_over(tab: Tab, target: Element) -> None:
     """Move the pointer over a control that can be pressed there.
 
-    A menu that the first move has opened may cover it. So the pointer leaves the page then, and comes again.
+    A menu that the first move has opened may cover it. So the pointer leaves the page then, and comes again. A browser
+    that is too busy to tell whether the control is ready gets more time.
 
     Raises:
         ToolError: If it can't; the text gives the reason.
     """
+    milliseconds = _CHECK_MS
     for is_first in (True, False):
         try:
-            await tab.run(target.handle.hover(timeout=_CHECK_MS))
+            await tab.run(target.handle.hover(timeout=milliseconds))
         except DialogOpenError:
             raise
         except ToolError as error:
-            reason = _explained(target, error)
-            if not is_first or tab.pointer is None or _COVERED not in str(reason):
+            reason, is_busy = _explained(target, error), not _reason_of(error)
+            is_covered = tab.pointer is not None and _COVERED in str(reason)
+            if not is_first or not (is_covered or is_busy):
                 raise reason from error
-            await tab.run(tab.page.mouse.move(*_OUTSIDE), LOOK_SECONDS)
+            if is_busy:
+                milliseconds = ACTION_MS
+            else:
+                await tab.run(tab.page.mouse.move(*_OUTSIDE), LOOK_SECONDS)
         else:
             break
     await note_pointer(tab, target)
@@ -376,11 +382,16 @@ def _explained(target: Element, error: ToolError) -> ToolError:
 
     Playwright logs the reason of each try.
     """
-    log = str(error.__cause__ or error)
-    places = {log.rfind(words): reason for words, reason in _REASONS.items() if words in log}
-    if not places:
+    reason, log = _reason_of(error), str(error.__cause__ or error)
+    if not reason:
         return ToolError(f"{target.title}: {error}")
-    reason = places[max(places)]
     cover = next((line.strip(" -") for line in reversed(log.splitlines()) if "intercepts pointer events" in line), "")
     shown = f" ({cover.partition(' intercepts')[0][:200]})" if "covered" in reason else ""
     return ToolError(f"{target.title} {reason}{shown}; nothing was done")
+
+
+def _reason_of(error: ToolError) -> str:
+    """Return the last reason in Playwright's log; empty without one."""
+    log = str(error.__cause__ or error)
+    places = {log.rfind(words): reason for words, reason in _REASONS.items() if words in log}
+    return places[max(places)] if places else ""

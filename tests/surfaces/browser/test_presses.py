@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from callboard.surfaces import ToolError
+from callboard.surfaces.browser import _page_actions
 from callboard.surfaces.browser._page_actions import put
 
 COUNT = "<title>0</title><script>window.addEventListener('click', () => { document.title = +document.title + 1 }, true)"
@@ -40,6 +41,18 @@ def test_a_control_below_the_visible_part_is_pressed_at_once(page):
     tab.script("() => scrollTo(0, 0)")
     tab.do("check", "Box")
     assert tab.look().window["title"] == "2"
+
+
+def test_busy_browser_gets_time_to_tell_whether_a_control_is_ready(page, monkeypatch):
+    monkeypatch.setattr(_page_actions, "_CHECK_MS", 1)  # too short to tell anything
+    tab = page(f"{COUNT}</script><button>Go</button>")
+    tab.do("click", "Go")
+    assert tab.look().window["title"] == "1"
+    cover = "<div style='position: fixed; inset: 0'>cover</div>"
+    tab = page(f"{COUNT}</script><button>Go</button>{cover}")
+    with pytest.raises(ToolError, match=r"is covered by another part of the page .*; nothing was done"):
+        tab.do("click", "Go")
+    assert tab.look().window["title"] == "0"
 
 
 def test_a_control_that_changes_under_the_pointer_is_not_pressed(page):
