@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _MESSAGE = "message/rfc822"
 _CHARSET = re.compile(r"[\w.:+-]{1,40}")
+_KIND = re.compile(r"(?!message/|multipart/)[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+", re.IGNORECASE)
+"""The types that can be declared for bytes; a damaged one may hold signs that end a line."""
 _LONGEST_LINE = 998
 """The most bytes of a line that servers have to take."""
 _MOST_NAMED = 20
@@ -45,7 +47,7 @@ class AttachedFile:
         if self.kind == _MESSAGE and _is_plain_message(self.data):
             self._attach_as_message(message)
             return
-        kind = "application/octet-stream" if self.kind.startswith(("message/", "multipart/")) else self.kind
+        kind = self.kind if _KIND.fullmatch(self.kind) else "application/octet-stream"
         maintype, _, subtype = kind.partition("/")
         params = {"charset": self.charset} if _CHARSET.fullmatch(self.charset) else {}
         message.add_attachment(self.data, maintype=maintype, subtype=subtype, filename=self.name, params=params)

@@ -63,7 +63,10 @@ def sent_on(data: bytes) -> tuple[Message, OutgoingMail]:
 
 
 def leaves(message: Message) -> Iterator[tuple[Message, bytes]]:
-    """Yield the parts that have a content, and it; those of messages that are attached as files, too."""
+    """Yield each part with its content.
+
+    Parts of messages that are attached as files are included.
+    """
     for part in message.walk():
         data = part.get_payload(decode=True)
         if isinstance(data, bytes) and not part.is_multipart():
@@ -138,6 +141,13 @@ def test_text_that_is_not_quoted_as_it_is_goes_along_as_a_file(kind: bytes, text
     (file,) = mail.files
     assert (file.data, file.charset) == (text, charset)
     assert file.name == ("formatted text.html" if b"html" in kind else "text.txt")
+
+
+def test_file_of_a_damaged_type_goes_along_as_bytes() -> None:
+    part = b"Content-Type: t\x0bext/html\r\nContent-Disposition: attachment; filename=a.txt\r\n\r\ntext\r\n"
+    data = HEAD + b"Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n" + part + b"--x--\r\n"
+    check_nothing_dropped(data)
+    assert "application/octet-stream" in {part.get_content_type() for part, _ in leaves(sent_on(data)[0])}
 
 
 def test_empty_file_goes_along() -> None:
