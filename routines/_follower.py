@@ -72,11 +72,6 @@ class RoutineFollower:
     """Whether the task only plans its actions. Its steps can't be told further than they need no earlier ones."""
 
     @property
-    def _usual(self) -> dict[str, JsonValue]:
-        """The usual values of the parameters."""
-        return {name: parameter.value for name, parameter in self.routine.parameters.items()}
-
-    @property
     def name(self) -> str:
         """The name in events."""
         return f"routine:{self.routine.routine}"
@@ -143,10 +138,10 @@ class RoutineFollower:
         content = self._content(request, placed, tree)
         if request.reasons:  # after the guard: else they may be those against a model's answer
             raise LeftError(placed.number, "an answer that can be used", request.reasons[-1])
-        plain = {tool.name for tool in request.tools if not tool.has_form}
+        plain, usual = {tool.name for tool in request.tools if not tool.has_form}, self.routine.values({})
         try:
             guards = tuple(
-                action_guard(action, placed.number, tree, has_form=action.tool not in plain, usual=self._usual)
+                action_guard(action, placed.number, tree, has_form=action.tool not in plain, usual=usual)
                 for action in placed.step.actions
             )
         except LookupError as error:

@@ -176,7 +176,8 @@ class _Values:
         folders, *others = [folders_of(draft.observation).items() for draft in drafts]
         common = {name: path for name, path in folders if all((name, path) in items for items in others)}
         self._fixed = sources.parameters.beside({f"window.{name}": path for name, path in common.items()})
-        self.controls = [self._control(controls) for controls in zip(*(each.controls for each in drafts), strict=True)]
+        all_controls = zip(*(draft.controls for draft in drafts), strict=True)
+        self.controls = [self._control(controls) for controls in all_controls]
         self._near_results: set[str] = set()
         """The results that the other arguments of an action come from."""
 

@@ -231,16 +231,19 @@ class ActionList:
         """
         tool, self._relied_on = self._tools[action.tool], {}
         again = action.call_id == self.repeated and (self._effect or tool.info.effect) is not Effect.ONCE
-        known = not (self.run.assign.dry_run or again or action.call_id in self.written)
-        if known:
+        compares_facts = not (self.run.assign.dry_run or again or action.call_id in self.written)
+        if compares_facts:
             asking = f"asking what {action.tool} relies on"
-            facts = {"relied_on": await in_time(self.context, tool.relies_on(action.arguments), asking)}
-            self._relied_on = self.context.services.secrets.redact(self.run.assign.task_id, facts)["relied_on"]
+            self._relied_on = self._redacted(await in_time(self.context, tool.relies_on(action.arguments), asking))
         if action.guard is None:
             return None
-        present = self._relied_on if known else None
+        present = self._relied_on if compares_facts else None
         asking = f"asking for the form of {action.tool}"
         return await in_time(self.context, tool.miss(action.guard, action.arguments, present), asking)
+
+    def _redacted(self, facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Replace the secrets in the facts of a surface."""
+        return self.context.services.secrets.redact(self.run.assign.task_id, {"left": facts})["left"] if facts else {}
 
     def _miss(self, missed: RoutineMiss) -> Acted:
         """Skip the remaining actions, because a routine's guard does not hold."""
@@ -352,11 +355,10 @@ class ActionList:
         if result.status is ResultStatus.SUCCESS:
             telling = self._tools[command.tool].leaves(command.parameters, result.value)
             with contextlib.suppress(ToolTimeoutError):  # missing facts stop a routine that expects them
-                left = await in_time(self.context, telling, f"asking what {command.tool} leaves")
+                left = self._redacted(await in_time(self.context, telling, f"asking what {command.tool} leaves"))
         if not (self._relied_on or left):
             return result
-        facts = self.context.services.secrets.redact(command.task_id, {"relied_on": self._relied_on, "left": left})
-        return result.model_copy(update=facts)
+        return result.model_copy(update={"relied_on": self._relied_on, "left": left})
 
     async def _cover(self, action: Action) -> None:
         """Register the controls that get a secret.

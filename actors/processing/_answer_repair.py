@@ -77,7 +77,7 @@ class AnswerRepair:
         self._add(str(error), call_data)
         most = self._run.limits.repairs
         if len(self.reasons) - self._context.meter.sent_back > most:
-            msg = f"the model's answer is invalid: {error} (after {most} {'repair' if most == 1 else 'repairs'})"
+            msg = f"the model's answer is invalid: {error} (after {most} repair{'' if most == 1 else 's'})"
             raise (FailedSubtaskError if self._insisted else InvalidAnswerError)(msg, self.reasons) from error
 
     def sends_back_finish(self, answer: ModelAnswer, decision: Decision, call_data: Mapping[str, Any]) -> bool:

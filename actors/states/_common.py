@@ -72,7 +72,7 @@ class WorkingState(AgentState):
                 return self.after_approval(run)
             case None if run.steps >= run.limits.steps + run.usage.replayed <= run.decided:  # a routine ends by itself
                 most = run.limits.steps
-                reason = f"the limit of {most} step{'s'[: most != 1]} was reached"
+                reason = f"the limit of {most} step{'' if most == 1 else 's'} was reached"
                 return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.OUT_OF_BUDGET, reason)
             case _:
                 return None

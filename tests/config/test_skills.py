@@ -193,7 +193,7 @@ def test_skill_file_that_is_a_link_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", [b"\xff.md", b"a\n# Rules\n.md", b"\x1b[31m.md"])
 def test_file_whose_name_can_not_be_shown_is_an_error(tmp_path, name):
-    """Its skill could not be read: the names of its files are a part of the answer."""
+    """The tool that reads a skill lists the names of its files."""
     folder = skill(tmp_path / "notes")
     with open(os.path.join(os.fsencode(folder), name), "wb"):  # noqa: PTH118, PTH123 - a name of bytes
         pass

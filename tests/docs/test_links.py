@@ -53,7 +53,10 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def absent_names(text: str, folder: Path = ROOT) -> list[str]:
-    """List the files of the repository that a text names and a wheel lacks; only `callboard demo` reaches examples."""
+    """List the named files that are not installed.
+
+    Examples count as such, since only `callboard demo` reaches them.
+    """
     names = [name for name in CHECK["names"](text) if folder / name not in PACKAGED]
     return [name for name in names if name.startswith("examples/") or ROOT / name not in PACKAGED | PACKAGED_FOLDERS]
 

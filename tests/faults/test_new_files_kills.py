@@ -77,7 +77,7 @@ CALLS = {
 
 
 def live(folder: Path, call: dict[str, Any], place: str = "", nth: int = 1, policy: str = "") -> Any:
-    """Run the program up to a kill or to its end; return the outcome and the files."""
+    """Run the program; return its outcome and files unless it is killed."""
     texts = [json.dumps(argument) for argument in (call, place, nth, policy)]
     ended = forks.run([sys.executable, "-c", PROGRAM, str(folder), *texts], timeout=PATIENCE)
     assert ended.returncode == (-9 if place else 0), ended.stderr

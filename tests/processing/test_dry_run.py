@@ -238,7 +238,10 @@ MAKE = {"Status": "CONTINUE", "Actions": [{"function": "create_document", "argum
 
 
 def make_then(workspace, answer, **task):
-    """Dry-run a HostAgent that makes a document, gives an answer, and finishes once that is sent back."""
+    """Dry-run a HostAgent that makes a document, then gives an answer.
+
+    It finishes if the answer is sent back.
+    """
 
     def host(request):
         return FINISH if request.reasons else answer if request.memory else MAKE

@@ -11,7 +11,10 @@ from callboard.routines._routine_progress import RoutineProgress
 
 @st.composite
 def steps(draw):
-    """Draw the steps of a routine: some are tried again, asked about, or resumed after an approval."""
+    """Draw the steps of a routine.
+
+    Some are tried again, asked about, or resumed after an approval.
+    """
     place, records = 1, []
     for number in range(draw(st.integers(0, 12))):
         asks = draw(st.booleans()) and bool(records)

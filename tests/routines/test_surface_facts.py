@@ -1,4 +1,4 @@
-"""A surface of a program has a say in the guards of routines: `form`, `relies_on` and `leaves`."""
+"""Guards of routines by a program's own surface: `form`, `relies_on` and `leaves`."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ def check_pivots(file: ExcelFile) -> None:
         ToolError: If there are some: the next refresh would overwrite them.
     """
     for sheet in file.worksheets:
-        own = [area for title, area in file.pivots_written if title == sheet.title]
+        own_areas = [area for title, area in file.pivots_written if title == sheet.title]
         for pivot in pivots_of(sheet) if sheet.changed else ():
             changed = [
                 position
                 for position in sheet.changed
                 if any(is_within(area, *position) for area in pivot.areas)
-                and not any(is_within(area, *position) for area in own)
+                and not any(is_within(area, *position) for area in own_areas)
             ]
             if changed:
                 msg = (

@@ -185,8 +185,9 @@ def _read_field(source: PivotSource, number: int, *, used: bool, items: bool) ->
     ordered = sorted(first.values(), key=lambda value: _rank(value, key))
     positions = {_identity(value): position for position, value in enumerate(ordered)}
     numbers = [positions[_identity(value)] for value in values]
-    shown = [texts[value] for value in ordered]
-    return PivotField(source.names[number], ordered, numbers, values, shown, code or "General", calendar is not None)
+    shown_texts = [texts[value] for value in ordered]
+    in_calendar = calendar is not None
+    return PivotField(source.names[number], ordered, numbers, values, shown_texts, code or "General", in_calendar)
 
 
 def _value(sheet: Sheet, row: int, column: int, raw: object, kind: Kind) -> SourceValue:

@@ -141,12 +141,13 @@ class PivotTable:
             chosen = element.get("item")
             if chosen is not None:
                 number = self._number(chosen, 0)
-                kept = entries[number : number + 1]
+                kept_entries = entries[number : number + 1]
             else:
-                kept = [entry for entry in entries if entry.get("h") not in {"1", "true"} and not entry.get("t")]
-                if len(kept) == len([entry for entry in entries if not entry.get("t")]):
-                    kept = []
-            numbers = [self._number(entry.get("x"), -1) for entry in kept]
+                value_entries = [entry for entry in entries if not entry.get("t")]
+                kept_entries = [entry for entry in value_entries if entry.get("h") not in {"1", "true"}]
+                if len(kept_entries) == len(value_entries):
+                    kept_entries = []
+            numbers = [self._number(entry.get("x"), -1) for entry in kept_entries]
             yield field, [texts[number] for number in numbers if 0 <= number < len(texts)]
 
     @property
